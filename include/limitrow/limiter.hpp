@@ -1,0 +1,53 @@
+/// Limiter: the interface that PostgresLimiter and MemoryLimiter share.
+///
+///     limitrow::Verdict verdict = limiter.check(login, limitrow::Key{address, account});
+///     if (!verdict.allowed) return too_many_requests(verdict.retry_after);
+///
+/// Any number of threads may use one limiter. Both implementations give the same verdicts for the
+/// same checks at the same instants; one test suite runs against both.
+///
+/// Time. Nothing is admitted before the promised retry_after, and the same check is admitted at it.
+/// A clock that steps back by less than a window (or 10 s, if longer) changes nothing: nothing is
+/// given back until the old instant is reached again. A larger step is a wrong clock that was
+/// mended: the next check goes by the new time and keeps what was spent.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "limitrow/errors.hpp"
+#include "limitrow/key.hpp"
+#include "limitrow/rule.hpp"
+#include "limitrow/verdict.hpp"
+
+namespace limitrow {
+
+class Limiter {
+ public:
+  using Callback = std::function<void(const Verdict&)>;
+
+  Limiter() = default;
+  Limiter(const Limiter&) = delete;
+  Limiter& operator=(const Limiter&) = delete;
+  virtual ~Limiter();
+
+  /// Takes `cost` from the key's limit if all of it fits; a refused check takes and stores nothing.
+  /// A cost of 0 is a peek. Throws CostError for a cost below 0 or above rule.capacity() (unless
+  /// the limit is 0: that refuses), and SchemaError where the schema or the role is wrong.
+  [[nodiscard]] virtual Verdict check(const Rule& rule, const Key& key, std::int64_t cost = 1) = 0;
+
+  /// The same without waiting: `callback` gets the verdict exactly once, on another thread or
+  /// before this returns. Throws CostError at once; a schema or role fault arrives as a refusal
+  /// from Source::fault.
+  virtual void check_async(const Rule& rule, const Key& key, std::int64_t cost,
+                           Callback callback) = 0;
+
+  /// What a check of cost 1 would say now, without taking or writing anything.
+  [[nodiscard]] virtual Verdict peek(const Rule& rule, const Key& key) = 0;
+
+  /// Forgets the key, as if it had never been checked. Gives whether there was anything to forget.
+  /// PostgresLimiter throws DatabaseError if the database gives no answer within the budget.
+  virtual bool reset(const Rule& rule, const Key& key) = 0;
+};
+
+}  // namespace limitrow

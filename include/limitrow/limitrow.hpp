@@ -1,0 +1,13 @@
+/// All of limitrow: rate limits as rows in PostgreSQL.
+#pragma once
+
+#include "limitrow/clock.hpp"             // IWYU pragma: export
+#include "limitrow/errors.hpp"            // IWYU pragma: export
+#include "limitrow/key.hpp"               // IWYU pragma: export
+#include "limitrow/limiter.hpp"           // IWYU pragma: export
+#include "limitrow/memory_limiter.hpp"    // IWYU pragma: export
+#include "limitrow/migrator.hpp"          // IWYU pragma: export
+#include "limitrow/postgres_limiter.hpp"  // IWYU pragma: export
+#include "limitrow/purger.hpp"            // IWYU pragma: export
+#include "limitrow/rule.hpp"              // IWYU pragma: export
+#include "limitrow/verdict.hpp"           // IWYU pragma: export

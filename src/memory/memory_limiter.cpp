@@ -1,0 +1,81 @@
+#include "limitrow/memory_limiter.hpp"
+
+#include <algorithm>
+
+#include "algorithm/decide.hpp"
+#include "memory/memory_store.hpp"
+
+namespace limitrow {
+namespace {
+
+const SystemClock& system_clock() {
+  static const SystemClock clock;
+  return clock;
+}
+
+}  // namespace
+
+class MemoryLimiter::Implementation {
+ public:
+  explicit Implementation(const MemoryOptions& options)
+      : clock_{options.clock == nullptr ? system_clock() : *options.clock},
+        store_{options.keys_per_generation} {}
+
+  Verdict check(const Rule& rule, const Key& key, std::int64_t cost) {
+    if (rule.limit() == 0) return refuse(rule, cost);
+    if (cost == 0) return peek(rule, key);
+    const algorithm::Terms terms = algorithm::terms_of(rule);
+    const std::int64_t units = algorithm::units_of(rule, terms, cost);
+    return store_.check(rule.key_prefix() + key.encoded(), terms, units, now(), Source::memory);
+  }
+
+  Verdict peek(const Rule& rule, const Key& key) const {
+    if (rule.limit() == 0) return refuse(rule, 0);
+    return store_.peek(rule.key_prefix() + key.encoded(), algorithm::terms_of(rule), now(),
+                       Source::memory);
+  }
+
+  bool reset(const Rule& rule, const Key& key) {
+    return store_.reset(rule.key_prefix() + key.encoded());
+  }
+
+ private:
+  [[nodiscard]] Verdict refuse(const Rule& rule, std::int64_t cost) const {
+    return algorithm::refuse_always(rule, cost, now());
+  }
+
+  [[nodiscard]] std::int64_t now() const {
+    return std::max<std::int64_t>(0, clock_.now().time_since_epoch().count());
+  }
+
+  const Clock& clock_;
+  memory::MemoryStore store_;
+};
+
+MemoryLimiter::MemoryLimiter(const MemoryOptions& options) {
+  if (options.keys_per_generation < 1) {
+    throw OptionError{"keys_per_generation is 0: expected at least 1"};
+  }
+  implementation_ = std::make_unique<Implementation>(options);
+}
+
+MemoryLimiter::~MemoryLimiter() = default;
+
+Verdict MemoryLimiter::check(const Rule& rule, const Key& key, std::int64_t cost) {
+  return implementation_->check(rule, key, cost);
+}
+
+void MemoryLimiter::check_async(const Rule& rule, const Key& key, std::int64_t cost,
+                                Callback callback) {
+  callback(implementation_->check(rule, key, cost));
+}
+
+Verdict MemoryLimiter::peek(const Rule& rule, const Key& key) {
+  return implementation_->peek(rule, key);
+}
+
+bool MemoryLimiter::reset(const Rule& rule, const Key& key) {
+  return implementation_->reset(rule, key);
+}
+
+}  // namespace limitrow

@@ -1,0 +1,47 @@
+/// MemoryStore: the memory limiter's work on stored keys and terms.
+///
+/// Behind MemoryLimiter, and behind the outage policy `local` of the PostgreSQL lanes, which know
+/// keys only as stored. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "algorithm/state.hpp"
+#include "limitrow/verdict.hpp"
+#include "memory/generations.hpp"
+
+namespace limitrow::memory {
+
+class MemoryStore {
+ public:
+  explicit MemoryStore(std::size_t keys_per_generation);
+
+  /// `key` as stored, with the rule's prefix; `cost` in units, above 0.
+  [[nodiscard]] Verdict check(std::string_view key, const algorithm::Terms& terms,
+                              std::int64_t cost, std::int64_t now, Source source);
+  [[nodiscard]] Verdict peek(std::string_view key, const algorithm::Terms& terms, std::int64_t now,
+                             Source source) const;
+  bool reset(std::string_view key);
+
+ private:
+  /// A rule's own generations, so that a flood on one rule forgets no key of another.
+  [[nodiscard]] static std::string_view prefix_of(std::string_view key);
+  Generations& generations_of(std::string_view key);
+
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+
+  mutable std::mutex mutex_;
+  std::size_t keys_per_generation_;
+  std::unordered_map<std::string, Generations, Hash, std::equal_to<>> rules_;
+};
+
+}  // namespace limitrow::memory

@@ -1,0 +1,241 @@
+#include "postgres/lane.hpp"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace limitrow::postgres {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// How long after the first failure the next attempt comes; doubled each time up to kMaxBackoff, so
+/// that a lane is back within a second of its database.
+constexpr milliseconds kFirstBackoff{20};
+constexpr milliseconds kMaxBackoff{500};
+
+/// How much longer than its budget a statement may run before its connection is given up. The
+/// server itself stops it at 0.9 of the budget; one that does not is frozen or out of reach.
+constexpr int kPatiencePercent = 105;
+
+}  // namespace
+
+Lane::Lane(const LaneOptions& options, Outage& outage)
+    : options_{options},
+      outage_{outage},
+      merge_{options.max_batch},
+      random_{std::random_device{}()},
+      thread_{[this] { run(); }} {}
+
+void Lane::join() { thread_.join(); }
+
+Lane::~Lane() {
+  if (socket_ >= 0) ::close(socket_);
+}
+
+void Lane::stop() {
+  std::vector<Request*> waiting;
+  {
+    const std::lock_guard lock{mutex_};
+    stopping_ = true;
+    waiting = take_queue();
+    interrupt_.raise();
+  }
+  wake_.notify_all();
+  answer_all(std::move(waiting), {.reason = "the limiter is being destroyed"});
+}
+
+void Lane::submit(Request& request, bool may_run, Watchdog& watchdog) {
+  std::unique_lock lock{mutex_};
+  if (stopping_ || state_ == State::down) {
+    const Trouble trouble =
+        stopping_ ? Trouble{.reason = "the limiter is being destroyed"} : trouble_;
+    lock.unlock();
+    return answer_all({&request}, trouble);
+  }
+  if (may_run && state_ == State::ready && !busy_ && queue_.empty()) {
+    merge_.take(request);
+    return run_batch(lock, &watchdog);
+  }
+  queue_.push_back(&request);
+  const bool asleep = !busy_;
+  lock.unlock();
+  if (asleep) wake_.notify_one();
+  watchdog.wake();
+}
+
+void Lane::run() {
+  std::unique_lock lock{mutex_};
+  while (true) {
+    const auto can_go_on = [this] {
+      if (stopping_) return !busy_;
+      return !busy_ && (state_ != State::ready || !queue_.empty());
+    };
+    if (state_ == State::down) {
+      wake_.wait_until(lock, next_attempt_, [this] { return stopping_; });
+    }
+    wake_.wait(lock, can_go_on);
+    if (stopping_) break;
+    if (state_ != State::ready) {
+      connect(lock);
+    } else {
+      merge_.take(queue_);
+      run_batch(lock, nullptr);
+    }
+  }
+  lock.unlock();
+  session_.reset();
+}
+
+void Lane::connect(std::unique_lock<std::mutex>& lock) {
+  busy_ = true;
+  lock.unlock();
+  session_.reset();
+  Trouble trouble;
+  try {
+    session_ = std::make_unique<Session>(options_.session, interrupt_);
+  } catch (const SessionFailure& failure) {
+    trouble = {.fault = failure.kind() == SessionFailure::Kind::schema, .reason = failure.what()};
+  } catch (const std::exception& error) {
+    trouble = {.reason = error.what()};
+  }
+  lock.lock();
+  busy_ = false;
+  if (session_) {
+    socket_ = ::fcntl(session_->socket(), F_DUPFD_CLOEXEC, 0);
+    state_ = State::ready;
+    failures_ = 0;
+    return;
+  }
+  state_ = State::down;
+  trouble_ = trouble;
+  const milliseconds backoff =
+      std::min(kMaxBackoff, kFirstBackoff * (1 << std::min(failures_, 10)));
+  ++failures_;
+  // Jitter, so that the lanes of many processes do not come back in step.
+  next_attempt_ = std::chrono::steady_clock::now() + backoff / 2 +
+                  std::uniform_int_distribution<int>{
+                      0, static_cast<int>(backoff.count()) / 2}(random_)*milliseconds{1};
+  std::vector<Request*> waiting = take_queue();
+  lock.unlock();
+  answer_all(std::move(waiting), trouble);
+  lock.lock();
+}
+
+void Lane::run_batch(std::unique_lock<std::mutex>& lock, Watchdog* watchdog) {
+  const Request::Kind kind = merge_.entries().front().request->kind;
+  const Algorithm algorithm = merge_.entries().front().request->terms.algorithm;
+  busy_ = true;
+  const std::int64_t now =
+      options_.clock == nullptr
+          ? -1
+          : std::max<std::int64_t>(0, options_.clock->now().time_since_epoch().count());
+  lock.unlock();
+  merge_.bind(batch_, now);
+  lock.lock();
+  sent_ = true;
+  sent_at_ = std::chrono::steady_clock::now();
+  lock.unlock();
+  if (watchdog != nullptr) watchdog->wake();
+
+  std::vector<Answer> answers;
+  std::optional<SessionFailure> failure;
+  std::vector<Row> rows;
+  std::vector<std::string> removed;
+  try {
+    switch (kind) {
+      case Request::Kind::check:
+        rows = session_->check(algorithm, batch_);
+        break;
+      case Request::Kind::peek:
+        rows = session_->peek(batch_);
+        break;
+      case Request::Kind::reset:
+        removed = session_->reset(batch_);
+        break;
+    }
+  } catch (const SessionFailure& error) {
+    failure = error;
+  }
+
+  lock.lock();
+  sent_ = false;
+  lock.unlock();
+  // From here on the entries are this thread's alone.
+  std::vector<Merge::Entry>& entries = merge_.entries();
+  if (!failure) {
+    try {
+      answers = kind == Request::Kind::reset ? merge_.answers(entries, removed)
+                                             : merge_.answers(entries, kind, rows);
+    } catch (const SessionFailure& error) {
+      failure = error;
+    }
+  }
+  if (failure && failure->kind() == SessionFailure::Kind::connection) lose_connection();
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    Request* request = entries[i].request;
+    if (request == nullptr) continue;
+    if (failure) {
+      request->answer(outage_.answer(
+          *request,
+          {.fault = failure->kind() == SessionFailure::Kind::schema, .reason = failure->what()}));
+    } else {
+      request->answer(std::move(answers[i]));
+    }
+  }
+  lock.lock();
+  busy_ = false;
+  const bool more = stopping_ || state_ != State::ready || !queue_.empty();
+  if (more) wake_.notify_one();
+}
+
+void Lane::lose_connection() {
+  const std::lock_guard lock{mutex_};
+  if (socket_ >= 0) ::close(std::exchange(socket_, -1));
+  // Not down yet: the server may be there all the same. The next attempt tells, and what waits
+  // waits.
+  state_ = State::connecting;
+}
+
+SteadyTime Lane::expire(SteadyTime now) {
+  std::vector<Request*> overdue;
+  const SteadyTime idle_until = now + options_.budget;
+  SteadyTime next = idle_until;
+  {
+    const std::lock_guard lock{mutex_};
+    const auto is_overdue = [&](Request* request) {
+      if (request->deadline > now) {
+        next = std::min(next, request->deadline);
+        return false;
+      }
+      overdue.push_back(request);
+      return true;
+    };
+    std::erase_if(queue_, is_overdue);
+    if (sent_) {
+      for (Merge::Entry& entry : merge_.entries()) {
+        if (entry.request != nullptr && is_overdue(entry.request)) entry.request = nullptr;
+      }
+      const SteadyTime patience = sent_at_ + options_.budget * kPatiencePercent / 100;
+      if (patience <= now) {
+        // Nothing else reaches a frozen server: its thread wakes with a broken connection.
+        if (socket_ >= 0) ::shutdown(socket_, SHUT_RDWR);
+      } else {
+        next = std::min(next, patience);
+      }
+    }
+  }
+  answer_all(std::move(overdue), {.reason = "no answer within the budget"});
+  return next;
+}
+
+std::vector<Request*> Lane::take_queue() { return std::exchange(queue_, {}); }
+
+void Lane::answer_all(std::vector<Request*> requests, const Trouble& trouble) {
+  for (Request* request : requests) request->answer(outage_.answer(*request, trouble));
+}
+
+}  // namespace limitrow::postgres

@@ -1,0 +1,72 @@
+/// Merge: which waiting requests go into one statement, and who gets what of its answer.
+///
+/// Requests for the same key, cost and terms become one row and share what was granted, first come
+/// first served. Another cost for the same key waits for the next batch, and so does everything for
+/// that key behind it. One thread at a time; the lane's mutex is held during take().
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "postgres/request.hpp"
+#include "postgres/session.hpp"
+
+namespace limitrow::postgres {
+
+class Merge {
+ public:
+  /// A request and the row that serves it. The request is null once somebody else answered it; its
+  /// share of the row was asked for all the same.
+  struct Entry {
+    Request* request;
+    std::uint32_t row;
+  };
+
+  /// `max_rows` keys at most.
+  explicit Merge(std::size_t max_rows);
+
+  /// Moves what can go into one statement from the front of `queue`; the rest stays, in order.
+  void take(std::vector<Request*>& queue);
+  /// The same for one request that has no queue.
+  void take(Request& request);
+
+  [[nodiscard]] std::vector<Entry>& entries() { return entries_; }
+
+  /// Fills the statement's parameters, sorted by key.
+  void bind(Batch& batch, std::int64_t now);
+
+  /// The answers to `entries`, in their order, from what the statement said. Throws SessionFailure
+  /// if there are not as many rows as keys.
+  [[nodiscard]] std::vector<Answer> answers(const std::vector<Entry>& entries, Request::Kind kind,
+                                            const std::vector<Row>& rows) const;
+  /// The same for a reset.
+  [[nodiscard]] std::vector<Answer> answers(const std::vector<Entry>& entries,
+                                            const std::vector<std::string>& removed) const;
+
+ private:
+  struct Slot {
+    std::string key;
+    algorithm::Terms terms;
+    std::int64_t cost = 0;
+    std::int64_t count = 0;
+    std::size_t hash = 0;
+    std::size_t place = 0;  ///< in table_
+    /// A request that could not join waits for the next batch: nothing may overtake it.
+    bool closed = false;
+  };
+
+  bool add(Request& request);
+  [[nodiscard]] std::vector<const Row*> by_slot(const std::vector<Row>& rows) const;
+  [[nodiscard]] std::uint32_t find(std::string_view key) const;
+  void clear();
+
+  std::size_t max_rows_;
+  std::vector<Entry> entries_;
+  std::vector<Slot> slots_;  ///< the first used_ are in use; the others keep their memory
+  std::size_t used_ = 0;
+  std::vector<std::uint32_t> table_;  ///< open addressing by hash: slot + 1, or 0
+  std::vector<std::uint32_t> order_;  ///< slots in the order of their keys, made by bind()
+};
+
+}  // namespace limitrow::postgres

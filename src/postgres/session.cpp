@@ -1,0 +1,229 @@
+#include "postgres/session.hpp"
+
+#include <array>
+#include <map>
+
+#include "limitrow/errors.hpp"
+#include "postgres/pqxx_compat.hpp"
+#include "postgres/statements.hpp"
+
+namespace limitrow::postgres {
+namespace {
+
+/// The oldest schema that the statements run on.
+constexpr std::int64_t kRequiredVersion = 1;
+
+std::string first_line(const std::exception& error) {
+  const std::string message = error.what();
+  return message.substr(0, message.find('\n'));
+}
+
+/// The one translation from libpqxx's errors to ours.
+[[noreturn]] void rethrow(const std::exception& error, bool connection_open) {
+  using Kind = SessionFailure::Kind;
+  const std::string state = sqlstate_of(error);
+  const std::string message = first_line(error);
+  if (dynamic_cast<const pqxx::broken_connection*>(&error) != nullptr || !connection_open) {
+    throw SessionFailure{Kind::connection, message};
+  }
+  // 40: serialization, deadlock. 55P03: lock_timeout. 57014: statement_timeout.
+  if (state.starts_with("40") || state == "55P03" || state == "57014") {
+    throw SessionFailure{Kind::retry, message};
+  }
+  // 42: a table, column or privilege is missing. 3F: the schema is. 22, 23, 0A: the table is
+  // another than the statement was written for.
+  for (const std::string_view schema_class : {"42", "3F", "22", "23", "0A"}) {
+    if (state.starts_with(schema_class)) throw SessionFailure{Kind::schema, message};
+  }
+  // 25006: the server does not take writes any more. 26000: a pooler gave us another server
+  // session. The rest (53, 57P, 58, XX): the server is in trouble. A new connection may do better.
+  throw SessionFailure{Kind::connection, message};
+}
+
+template <typename Function>
+auto translated(AdoptedConnection& connection, Function&& function) {
+  try {
+    return function();
+  } catch (const SessionFailure&) {
+    throw;
+  } catch (const std::exception& error) {
+    rethrow(error, connection.is_open());
+  }
+}
+
+std::int64_t integer(const pqxx::field& field) {
+  return field.is_null() ? 0 : field.as<std::int64_t>();
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> session_settings(std::chrono::microseconds budget,
+                                                                  bool synchronous_commit,
+                                                                  const std::string& role) {
+  const auto milliseconds = [](std::chrono::microseconds duration) {
+    return std::to_string(std::max<std::int64_t>(1, duration / std::chrono::milliseconds{1}));
+  };
+  std::vector<std::pair<std::string, std::string>> settings{
+      // The marker by which the session knows that its settings arrived.
+      {"limitrow.session", "direct"},
+      // Under serializable most checks of a hot key would fail; the locked row is all that is
+      // needed.
+      {"default_transaction_isolation", "read committed"},
+      {"synchronous_commit", synchronous_commit ? "on" : "off"},
+      // The server gives up a little before the caller does, so that nothing is charged later.
+      {"statement_timeout", milliseconds(budget * 9 / 10)},
+      // One locked row must leave time to decide the others.
+      {"lock_timeout", milliseconds(budget / 3)},
+      // The plan must not depend on statistics, which are stale on a table like this one.
+      {"plan_cache_mode", "force_generic_plan"},
+      {"enable_seqscan", "off"},
+      {"enable_mergejoin", "off"},
+      {"jit", "off"},
+      // No name in a statement can be taken by an object that somebody else made.
+      {"search_path", ""},
+  };
+  if (!role.empty()) settings.emplace_back("role", role);
+  return settings;
+}
+
+void Batch::add(std::string_view key, const algorithm::Terms& terms, std::int64_t cost,
+                std::int64_t count) {
+  keys.add(key);
+  rates.add(terms.rate);
+  units.add(terms.unit);
+  spans.add(terms.span);
+  capacities.add(terms.capacity);
+  costs.add(cost);
+  counts.add(count);
+}
+
+void Batch::clear() {
+  for (ArrayLiteral* array : {&keys, &rates, &units, &spans, &capacities, &costs, &counts}) {
+    array->clear();
+  }
+}
+
+class Session::Implementation {
+ public:
+  Implementation(const SessionOptions& options, const Interrupt& interrupt)
+      : connection_{dial(options.hosts, options.per_host, interrupt)},
+        variables_{schema_variables(options.schema)} {
+    connection_.set_verbosity(pqxx::connection_base::terse);
+    quiet_ = std::make_unique<pqxx::quiet_errorhandler>(connection_);
+    introduce(options.schema);
+  }
+
+  [[nodiscard]] int socket() const { return connection_.sock(); }
+
+  std::vector<Row> check(Algorithm algorithm, Batch& batch) {
+    const std::string& name = prepared(std::string{to_string(algorithm)}, statement_of(algorithm));
+    return translated(connection_, [&] {
+      pqxx::nontransaction transaction{connection_};
+      return rows_of(transaction.exec_prepared(
+          name, batch.keys.text(), batch.rates.text(), batch.units.text(), batch.spans.text(),
+          batch.capacities.text(), batch.costs.text(), batch.counts.text(), batch.now));
+    });
+  }
+
+  std::vector<Row> peek(Batch& batch) {
+    const std::string& name = prepared("peek", statements::peek);
+    return translated(connection_, [&] {
+      pqxx::nontransaction transaction{connection_};
+      const pqxx::result result = transaction.exec_prepared(name, batch.keys.text(), batch.now);
+      std::vector<Row> rows;
+      rows.reserve(result.size());
+      for (const pqxx::row& row : result) {
+        rows.push_back(
+            {.key = row[0].c_str(), .asked_at = integer(row[1]), .state = state_of(row, 2)});
+      }
+      return rows;
+    });
+  }
+
+  std::vector<std::string> reset(Batch& batch) {
+    const std::string& name = prepared("reset", statements::reset);
+    return translated(connection_, [&] {
+      pqxx::nontransaction transaction{connection_};
+      std::vector<std::string> keys;
+      for (const pqxx::row& row : transaction.exec_prepared(name, batch.keys.text())) {
+        keys.emplace_back(row[0].c_str());
+      }
+      return keys;
+    });
+  }
+
+ private:
+  /// Finds out who the session is; throws SessionFailure if it cannot do a limiter's work.
+  void introduce(const std::string& schema) {
+    using Kind = SessionFailure::Kind;
+    const std::string query = expand_script(statements::read_session, variables_);
+    const pqxx::result result = translated(connection_, [&] {
+      pqxx::nontransaction transaction{connection_};
+      return transaction.exec(query);
+    });
+    const pqxx::row row = result.at(0);
+    const std::string role = row["role"].c_str();
+    if (!row["is_writable"].as<bool>()) {
+      throw SessionFailure{Kind::connection,
+                           "the server takes no writes: it is a standby or read-only"};
+    }
+    if (!row["is_writer"].as<bool>()) {
+      throw SessionFailure{Kind::schema, "role " + role + " is not the writer: GRANT " + schema +
+                                             "_writer TO " + role + ", or set the role option"};
+    }
+    if (integer(row["version"]) < kRequiredVersion) {
+      throw SessionFailure{Kind::schema, "the schema " + schema + " is at version " +
+                                             std::to_string(integer(row["version"])) +
+                                             " and version " + std::to_string(kRequiredVersion) +
+                                             " is needed: run limitrow migrate up"};
+    }
+  }
+
+  const std::string& prepared(const std::string& name, std::string_view script) {
+    const auto [entry, fresh] = prepared_.emplace(name, "limitrow_" + name);
+    if (fresh) {
+      translated(connection_, [&] {
+        connection_.prepare(entry->second, expand_script(script, variables_));
+        return 0;
+      });
+    }
+    return entry->second;
+  }
+
+  static algorithm::State state_of(const pqxx::row& row, pqxx::row::size_type first) {
+    if (row[first].is_null()) return {};
+    return {.mark = integer(row[first]),
+            .tokens = integer(row[first + 1]),
+            .expires_at = integer(row[first + 2]),
+            .unit = integer(row[first + 3])};
+  }
+
+  static std::vector<Row> rows_of(const pqxx::result& result) {
+    std::vector<Row> rows;
+    rows.reserve(result.size());
+    for (const pqxx::row& row : result) {
+      rows.push_back({.key = row[0].c_str(),
+                      .granted = integer(row[1]),
+                      .asked_at = integer(row[2]),
+                      .state = state_of(row, 3)});
+    }
+    return rows;
+  }
+
+  AdoptedConnection connection_;
+  std::unique_ptr<pqxx::quiet_errorhandler> quiet_;
+  ScriptVariables variables_;
+  std::map<std::string, std::string> prepared_;
+};
+
+Session::Session(const SessionOptions& options, const Interrupt& interrupt)
+    : implementation_{std::make_unique<Implementation>(options, interrupt)} {}
+Session::~Session() = default;
+int Session::socket() const { return implementation_->socket(); }
+std::vector<Row> Session::check(Algorithm algorithm, Batch& batch) {
+  return implementation_->check(algorithm, batch);
+}
+std::vector<Row> Session::peek(Batch& batch) { return implementation_->peek(batch); }
+std::vector<std::string> Session::reset(Batch& batch) { return implementation_->reset(batch); }
+
+}  // namespace limitrow::postgres

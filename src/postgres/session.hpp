@@ -1,0 +1,90 @@
+/// Session: one connection of the limiter's, with the settings that the statements rely on.
+///
+///     Session session{options, interrupt};        // dials; throws ConnectFailure or SchemaError
+///     for (const Row& row : session.check(Algorithm::token_bucket, batch)) ...
+///
+/// One thread at a time. After a SessionFailure of kind connection it is of no use any more.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "algorithm/state.hpp"
+#include "limitrow/rule.hpp"
+#include "postgres/array_literal.hpp"
+#include "postgres/dial.hpp"
+
+namespace limitrow::postgres {
+
+/// Why a statement gave no rows.
+class SessionFailure : public std::runtime_error {
+ public:
+  enum class Kind {
+    connection,  ///< the connection is lost, or must not be used on; whether it applied is unknown
+    retry,       ///< nothing was applied: a lock or the statement took too long, or a deadlock
+    schema,      ///< the schema is not what this limitrow needs, or the role may not
+  };
+  SessionFailure(Kind kind, const std::string& message)
+      : std::runtime_error{message}, kind_{kind} {}
+  [[nodiscard]] Kind kind() const noexcept { return kind_; }
+
+ private:
+  Kind kind_;
+};
+
+struct SessionOptions {
+  std::vector<ConnectParameters> hosts;
+  std::string schema;
+  std::chrono::microseconds per_host{0};
+};
+
+/// The server settings that a limiter's session starts with.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> session_settings(
+    std::chrono::microseconds budget, bool synchronous_commit, const std::string& role);
+
+/// The parameters of one statement: one entry per key, each key once, in the order of the keys.
+struct Batch {
+  ArrayLiteral keys, rates, units, spans, capacities, costs, counts;
+  /// Below 0: the database's clock.
+  std::int64_t now = -1;
+
+  void add(std::string_view key, const algorithm::Terms& terms, std::int64_t cost,
+           std::int64_t count);
+  void clear();
+};
+
+/// What a statement says of one key.
+struct Row {
+  std::string key;
+  std::int64_t granted = 0;   ///< units
+  std::int64_t asked_at = 0;  ///< the instant that was judged by
+  algorithm::State state;     ///< the row as it is now
+};
+
+class Session {
+ public:
+  Session(const SessionOptions& options, const Interrupt& interrupt);
+  ~Session();
+
+  /// The socket, for shutdown(2) from another thread when an answer takes too long.
+  [[nodiscard]] int socket() const;
+
+  /// The statement: src/sql/<algorithm>.sql. One row per key of the batch, in any order.
+  [[nodiscard]] std::vector<Row> check(Algorithm algorithm, Batch& batch);
+  /// src/postgres/sql/peek.sql, with batch.keys and batch.now.
+  [[nodiscard]] std::vector<Row> peek(Batch& batch);
+  /// src/postgres/sql/reset.sql, with batch.keys. Gives the keys that were there.
+  [[nodiscard]] std::vector<std::string> reset(Batch& batch);
+
+ private:
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace limitrow::postgres

@@ -1,0 +1,31 @@
+/// The statements of src/sql/ and src/postgres/sql/, embedded by the build.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "limitrow/rule.hpp"
+#include "postgres/script.hpp"
+
+namespace limitrow::postgres {
+
+namespace statements {
+extern const std::string_view token_bucket;
+extern const std::string_view read_session;
+extern const std::string_view peek;
+extern const std::string_view reset;
+extern const std::string_view purge_plan;
+extern const std::string_view purge_pages;
+}  // namespace statements
+
+/// The statement of an algorithm: src/sql/<algorithm>.sql.
+[[nodiscard]] std::string_view statement_of(Algorithm algorithm);
+
+/// The variables that every script may use: schema, writer, purger, reader.
+[[nodiscard]] ScriptVariables schema_variables(const std::string& schema);
+
+/// Throws OptionError unless `schema` is a name that needs no quoting and leaves room for the
+/// roles: [a-z_][a-z0-9_]{0,54}, and not one of PostgreSQL's own.
+void validate_schema_name(const std::string& schema);
+
+}  // namespace limitrow::postgres

@@ -1,0 +1,87 @@
+-- Token bucket: what was spent is given back continuously, `rate` units each microsecond.
+--
+-- Parameters, one array element per key, each key once, none of them NULL:
+--   $1 text[]    keys
+--   $2 bigint[]  rate       units given back per microsecond
+--   $3 bigint[]  unit       units per token
+--   $4 bigint[]  span       the rule's window, microseconds
+--   $5 bigint[]  capacity   units
+--   $6 bigint[]  cost       units of one request
+--   $7 bigint[]  count      requests of that cost
+--   $8 bigint               now, microseconds since 1970; below 0: the database's clock
+-- Result, one row per key: key, granted (units, a multiple of cost), asked_at (now), and the row as it
+-- is (window_start, tokens, expires_at, unit). Requests are granted first come first served.
+--
+-- Locking: the snapshot may only refuse; a key that does not fit there is neither locked nor written.
+-- Everything else is decided on the locked row, in SET. Rows are locked in the order of their keys.
+-- Clock: the statement's start. After a wait for a lock it is old, so time never moves back: the mark
+-- is the later of the row's and now. Only a mark further ahead than a window (or 10 s, the longest a
+-- statement may last) is a wrong clock: then the row is written anew, with the mark at now and what was
+-- spent kept, even where the check is refused.
+--
+-- Each formula stands once, here, as a psql variable. l is the row, excluded is what is asked.
+
+\set wrong_clock '(l.window_start > excluded.window_start + greatest(excluded.span, 10000000))'
+\set mark '(CASE WHEN :wrong_clock THEN excluded.window_start ELSE greatest(l.window_start, excluded.window_start) END)'
+\set converted 'least(div(l.tokens::numeric * excluded.unit + l.unit - 1, l.unit), 4611686018427387904)::bigint'
+\set spent '(CASE WHEN l.unit = excluded.unit THEN l.tokens ELSE :converted END)'
+\set elapsed 'greatest(0, excluded.window_start - l.window_start)'
+\set drained '(least(:elapsed, 9223372036854775807 / excluded.rate) * excluded.rate)'
+\set level '(CASE WHEN excluded.window_start >= l.expires_at THEN 0 ELSE greatest(0, :spent - :drained) END)'
+\set granted 'least(excluded.granted, greatest(0, excluded.capacity - :level) / excluded.cost * excluded.cost)'
+
+WITH asked AS (
+  SELECT
+    a.key, a.rate, a.unit, a.span, a.capacity, a.cost,
+    least(a.count, a.capacity / a.cost) * a.cost AS granted,
+    CASE
+      WHEN $8::bigint < 0 THEN (extract(epoch FROM statement_timestamp()) * 1000000)::bigint
+      ELSE $8::bigint
+    END AS window_start
+  FROM unnest(
+    $1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[]
+  ) AS a (key, rate, unit, span, capacity, cost, count)
+),
+seen AS (
+  SELECT key, window_start, tokens, expires_at, unit
+  FROM :"schema".limits
+  WHERE key = ANY ($1::text[])
+),
+judged AS (
+  SELECT
+    excluded.*,
+    l.window_start AS seen_window_start, l.tokens AS seen_tokens,
+    l.expires_at AS seen_expires_at, l.unit AS seen_unit,
+    l.key IS NULL OR :wrong_clock OR :level <= excluded.capacity - excluded.cost AS fits
+  FROM asked AS excluded
+  LEFT JOIN seen AS l ON l.key = excluded.key
+),
+charged AS (
+  INSERT INTO :"schema".limits AS l
+    (key, window_start, tokens, expires_at, granted, cost, capacity, rate, unit, span)
+  SELECT
+    key, window_start, granted, window_start + (granted + rate - 1) / rate,
+    granted, cost, capacity, rate, unit, span
+  FROM judged
+  WHERE fits
+  ORDER BY key COLLATE "C"
+  ON CONFLICT (key) DO UPDATE SET
+    window_start = :mark,
+    tokens = :level + :granted,
+    expires_at = :mark + (:level + :granted + excluded.rate - 1) / excluded.rate,
+    granted = :granted,
+    cost = excluded.cost,
+    capacity = excluded.capacity,
+    rate = excluded.rate,
+    unit = excluded.unit,
+    span = excluded.span
+  RETURNING key, granted, window_start, tokens, expires_at, unit
+)
+SELECT
+  charged.key, charged.granted, (SELECT window_start FROM judged LIMIT 1) AS asked_at,
+  charged.window_start, charged.tokens, charged.expires_at, charged.unit
+FROM charged
+UNION ALL
+SELECT key, 0, window_start, seen_window_start, seen_tokens, seen_expires_at, seen_unit
+FROM judged
+WHERE fits IS NOT TRUE;

@@ -1,0 +1,115 @@
+#include "common.hpp"
+
+#include <iostream>
+
+namespace limitrow::cli {
+
+std::chrono::microseconds Common::budget_duration() const {
+  return duration_option("--budget", budget);
+}
+
+PostgresOptions Common::limiter_options() const {
+  return {.database = database,
+          .schema = schema,
+          .role = role,
+          .lanes = 1,
+          .budget = budget_duration()};
+}
+
+CLI::App& add_command(CLI::App& app, Common& common, const std::string& name,
+                      const std::string& description, std::function<void()> run) {
+  CLI::App& command = *app.add_subcommand(name, description);
+  command
+      .add_option("--database", common.database,
+                  "Connection URI or 'keyword=value ...'; what is left out comes from libpq's "
+                  "environment (PGHOST, PGDATABASE, PGSERVICE, PGPASSFILE ...)")
+      ->type_name("DSN");
+  command.add_option("--schema", common.schema, "The schema of the migrations")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command.add_option("--role", common.role, "SET ROLE after connecting (direct connections only)")
+      ->type_name("NAME");
+  command.add_option("--budget", common.budget, "The longest to wait for the database")
+      ->type_name("DURATION")
+      ->capture_default_str();
+  command.add_flag("--json", common.json, "Print JSON");
+  command.add_flag("--quiet", common.quiet, "Print nothing; the exit status tells");
+  command.callback(std::move(run));
+  return command;
+}
+
+Key RuleAndParts::key() const {
+  const std::vector<Key::Part> views{parts.begin(), parts.end()};
+  return Key{views};
+}
+
+void add_rule_and_parts(CLI::App& command, RuleAndParts& arguments) {
+  command
+      .add_option("RULE", arguments.rule,
+                  "NAME LIMIT/WINDOW [burst N] [ALGORITHM] [on-outage POLICY], as one argument: "
+                  "'login 10/10min on-outage deny'")
+      ->required()
+      ->type_name("");
+  command
+      .add_option(
+          "PART", arguments.parts,
+          "Who is limited: one or more parts, byte for byte, such as an address and an account")
+      ->required()
+      ->type_name("");
+}
+
+std::chrono::microseconds duration_option(const std::string& option, const std::string& text) {
+  try {
+    return parse_duration(text);
+  } catch (const RuleError& error) {
+    throw OptionError{option + ": " + error.what()};
+  }
+}
+
+namespace {
+
+std::string sentence(const Rule& rule, const Verdict& verdict) {
+  std::string text = verdict.allowed ? "allowed" : "refused";
+  text += "  " + rule.name() + "  " + std::to_string(verdict.remaining) + " of " +
+          std::to_string(verdict.limit) + " left";
+  if (!verdict.allowed && verdict.retry_after.count() > 0) {
+    text += "; try again in " + format_duration(verdict.retry_after);
+  }
+  if (!verdict.reason.empty()) {
+    text += "  (" + std::string{to_string(verdict.source)} + ": " + verdict.reason + ")";
+  }
+  return text;
+}
+
+}  // namespace
+
+void print(const nlohmann::ordered_json& json) {
+  // A reason may quote the server, in whatever encoding it speaks before it knows ours.
+  std::cout << json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+}
+
+Exit print(const Common& common, const Rule& rule, const Verdict& verdict) {
+  if (common.json) {
+    print({{"rule", rule.name()},
+           {"allowed", verdict.allowed},
+           {"limit", verdict.limit},
+           {"remaining", verdict.remaining},
+           {"retry_after_us", verdict.retry_after.count()},
+           {"reset_after_us", verdict.reset_after.count()},
+           {"source", to_string(verdict.source)},
+           {"reason", verdict.reason},
+           {"decided_at_us", verdict.decided_at.time_since_epoch().count()}});
+  } else if (!common.quiet) {
+    std::cout << sentence(rule, verdict) << '\n';
+  }
+  switch (verdict.source) {
+    case Source::outage_allow:
+    case Source::outage_deny:
+    case Source::outage_local:
+      return Exit::outage;
+    default:
+      return verdict.allowed ? Exit::done : Exit::refused;
+  }
+}
+
+}  // namespace limitrow::cli

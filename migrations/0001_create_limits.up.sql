@@ -67,7 +67,7 @@ CREATE TABLE :"schema".limits (
     AND granted >= 0 AND cost > 0 AND capacity > 0
     AND rate >= 0 AND unit > 0 AND span > 0
   ),
-  CONSTRAINT limits_previous CHECK (previous >= 0)
+  CONSTRAINT limits_previous CHECK (previous BETWEEN 0 AND 4611686018427387903)
 )
 -- Half of each page stays free, so that an update finds room beside its row and touches no index (HOT).
 -- There is no index but the primary key for the same reason: one on expires_at would end every HOT

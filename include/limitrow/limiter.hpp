@@ -14,6 +14,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "limitrow/errors.hpp"
 #include "limitrow/key.hpp"
@@ -21,6 +26,26 @@
 #include "limitrow/verdict.hpp"
 
 namespace limitrow {
+
+/// One of several checks that are decided together.
+struct Check {
+  Rule rule;
+  Key key;
+  std::int64_t cost = 1;
+};
+
+/// The answer to several checks decided together.
+struct Decision {
+  /// Whether everything was taken. If not, nothing was.
+  bool allowed = false;
+  /// The longest retry_after of the rules that refused; 0 when allowed.
+  std::chrono::microseconds retry_after{0};
+  /// The names of the rules that refused, in the order of the checks.
+  std::vector<std::string> refused_by;
+  /// One verdict per check, in their order. In a refused decision `allowed` says whether this rule
+  /// by itself would have admitted; nothing was taken from it.
+  std::vector<Verdict> verdicts;
+};
 
 class Limiter {
  public:
@@ -41,6 +66,26 @@ class Limiter {
   /// from Source::fault.
   virtual void check_async(const Rule& rule, const Key& key, std::int64_t cost,
                            Callback callback) = 0;
+
+  /// Several checks as one, all or nothing: refused by one, none stays charged. Sign-in by address
+  /// and by account together:
+  ///
+  ///     limiter.check_all({{per_address, {address}}, {per_account, {account}}});
+  ///
+  /// The same rule and key named twice are decided once, with both costs together. Throws as check
+  /// does; RuleError for no check at all, for a cost of 0, or if two rules of one name differ.
+  /// Rules of one algorithm are decided by one statement; several algorithms by one transaction.
+  [[nodiscard]] virtual Decision check_all(std::span<const Check> checks) = 0;
+  [[nodiscard]] Decision check_all(std::initializer_list<Check> checks) {
+    return check_all(std::span<const Check>{checks.begin(), checks.size()});
+  }
+
+  /// Gives back what an earlier check took and a success did not use: at most what the key's row
+  /// still holds, and nothing once the window of the charge has turned. `charged_at` is the
+  /// decided_at of that check's verdict; without it the latest charge is meant. The verdict is that
+  /// of a peek afterwards. A refund that meets an outage is lost; the verdict's source says so.
+  virtual Verdict refund(const Rule& rule, const Key& key, std::int64_t cost = 1,
+                         std::optional<Instant> charged_at = std::nullopt) = 0;
 
   /// What a check of cost 1 would say now, without taking or writing anything.
   [[nodiscard]] virtual Verdict peek(const Rule& rule, const Key& key) = 0;

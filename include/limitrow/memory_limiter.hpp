@@ -35,6 +35,10 @@ class MemoryLimiter final : public Limiter {
   [[nodiscard]] Verdict check(const Rule& rule, const Key& key, std::int64_t cost = 1) override;
   /// Calls back before it returns.
   void check_async(const Rule& rule, const Key& key, std::int64_t cost, Callback callback) override;
+  using Limiter::check_all;
+  [[nodiscard]] Decision check_all(std::span<const Check> checks) override;
+  Verdict refund(const Rule& rule, const Key& key, std::int64_t cost = 1,
+                 std::optional<Instant> charged_at = std::nullopt) override;
   [[nodiscard]] Verdict peek(const Rule& rule, const Key& key) override;
   bool reset(const Rule& rule, const Key& key) override;
 

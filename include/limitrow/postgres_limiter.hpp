@@ -57,6 +57,10 @@ class PostgresLimiter final : public Limiter {
   /// Never blocks; calls back on a thread of the limiter's. Callbacks should be short: while one
   /// runs, its lane does nothing else. One that throws ends the program, as from any thread.
   void check_async(const Rule& rule, const Key& key, std::int64_t cost, Callback callback) override;
+  using Limiter::check_all;
+  [[nodiscard]] Decision check_all(std::span<const Check> checks) override;
+  Verdict refund(const Rule& rule, const Key& key, std::int64_t cost = 1,
+                 std::optional<Instant> charged_at = std::nullopt) override;
   [[nodiscard]] Verdict peek(const Rule& rule, const Key& key) override;
   bool reset(const Rule& rule, const Key& key) override;
 

@@ -21,6 +21,18 @@ namespace limitrow::algorithm {
   return quotient < bound ? static_cast<std::int64_t>(quotient) : bound;
 }
 
+/// a * b / c rounded down; the product may exceed 64 bits, the quotient may not. a, b >= 0, c > 0.
+[[nodiscard]] constexpr std::int64_t divide_down(std::int64_t a, std::int64_t b, std::int64_t c) {
+  __extension__ using Wide = __int128;
+  return static_cast<std::int64_t>(static_cast<Wide>(a) * b / c);
+}
+
+/// How many of `count` requests fit above what is spent.
+[[nodiscard]] constexpr std::int64_t fitting(const Terms& terms, std::int64_t spent,
+                                             std::int64_t cost, std::int64_t count) {
+  return std::min(count, std::max<std::int64_t>(0, terms.capacity - spent) / cost);
+}
+
 /// Whether the row's mark lies so far ahead of now that it came from a wrong clock: further than a
 /// window, and than a statement can last.
 [[nodiscard]] constexpr bool wrong_clock(const State& state, std::int64_t now, const Terms& terms) {

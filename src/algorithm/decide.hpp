@@ -16,8 +16,9 @@ namespace limitrow::algorithm {
 [[nodiscard]] Verdict decide(State& state, std::int64_t now, const Terms& terms, std::int64_t cost,
                              Source source, bool* changed = nullptr);
 
-/// What a check of one token would say, taking nothing.
-[[nodiscard]] Verdict look(const State& state, std::int64_t now, const Terms& terms, Source source);
+/// What a check of `cost` units would say, taking nothing.
+[[nodiscard]] Verdict look(const State& state, std::int64_t now, const Terms& terms,
+                           std::int64_t cost, Source source);
 
 /// Describes a decision that was made already: `state` is what it left behind.
 [[nodiscard]] Verdict describe(const State& state, std::int64_t now, const Terms& terms,
@@ -30,11 +31,18 @@ namespace limitrow::algorithm {
 /// The cost of a check in units. Throws CostError for a cost below 0 or above the capacity.
 [[nodiscard]] std::int64_t units_of(const Rule& rule, const Terms& terms, std::int64_t cost);
 
-/// What is taken of the state, dispatched on the rule's algorithm; see token_bucket.hpp.
+/// The verbs of the rule's algorithm; see token_bucket.hpp.
 Charge charge(State& state, std::int64_t now, const Terms& terms, std::int64_t cost,
               std::int64_t count);
 
 /// What is spent at `now`, in units.
 [[nodiscard]] std::int64_t level(const State& state, std::int64_t now, const Terms& terms);
+
+std::int64_t refund(State& state, std::int64_t now, const Terms& terms, std::int64_t cost,
+                    std::int64_t charged_at);
+
+/// The state before the latest statement granted so much of it: what stood in the row when the
+/// first of its requests was decided.
+void take_back(State& state, std::int64_t granted);
 
 }  // namespace limitrow::algorithm

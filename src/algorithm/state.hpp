@@ -4,8 +4,12 @@
 /// Doubles would admit some checks a microsecond early and refuse some at the promised instant.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <vector>
 
+#include "limitrow/clock.hpp"
 #include "limitrow/rule.hpp"
 
 namespace limitrow::algorithm {
@@ -21,17 +25,32 @@ struct Terms {
   std::int64_t rate = 0;      ///< token bucket: units given back per microsecond; else 0
   std::int64_t unit = 1;      ///< units per token; 1 for all but the token bucket
   std::int64_t span = 1;      ///< the window
+
+  friend bool operator==(const Terms&, const Terms&) = default;
 };
 
 /// `rule` must not have a limit of 0: that needs no arithmetic.
 [[nodiscard]] Terms terms_of(const Rule& rule);
 
+/// An instant as the arithmetic counts: microseconds since 1970, none before it.
+[[nodiscard]] inline std::int64_t microseconds_of(Instant instant) {
+  return std::max<std::int64_t>(0, instant.time_since_epoch().count());
+}
+[[nodiscard]] inline std::optional<std::int64_t> microseconds_of(std::optional<Instant> instant) {
+  return instant ? std::optional{microseconds_of(*instant)} : std::nullopt;
+}
+
 /// A row. The default is what a missing row means: nothing spent, closed long ago.
 struct State {
-  std::int64_t mark = 0;        ///< limits.window_start: the instant of the latest charge
-  std::int64_t tokens = 0;      ///< spent and not given back at the mark, units
-  std::int64_t expires_at = 0;  ///< from here on as if it were missing
-  std::int64_t unit = 1;        ///< the units that tokens counts in
+  std::int64_t mark = 0;             ///< limits.window_start: the instant of the latest charge
+  std::int64_t tokens = 0;           ///< spent and not given back at the mark, units
+  std::int64_t expires_at = 0;       ///< from here on as if it were missing
+  std::int64_t unit = 1;             ///< token bucket: the units that tokens counts in
+  std::int64_t span = 1;             ///< the others: the window of the rule that wrote it
+  std::int64_t previous = 0;         ///< sliding window counter: spent in the window before
+  std::vector<std::int64_t> hits{};  ///< sliding log: the instant of each hit, sorted
+
+  friend bool operator==(const State&, const State&) = default;
 };
 
 /// What charge() did.

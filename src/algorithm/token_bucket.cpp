@@ -28,15 +28,14 @@ std::int64_t level(const State& state, std::int64_t now, const Terms& terms) {
 Charge charge(State& state, std::int64_t now, const Terms& terms, std::int64_t cost,
               std::int64_t count) {
   const std::int64_t before = level(state, now, terms);
-  const std::int64_t granted =
-      std::min(count, std::max<std::int64_t>(0, terms.capacity - before) / cost);
+  const std::int64_t granted = fitting(terms, before, cost, count);
   if (granted == 0 && !wrong_clock(state, now, terms)) return {};
   const std::int64_t mark = mark_at(state, now, terms);
   const std::int64_t after = before + granted * cost;
-  state = State{.mark = mark,
-                .tokens = after,
-                .expires_at = mark + divide_up(after, terms.rate),
-                .unit = terms.unit};
+  state.mark = mark;
+  state.tokens = after;
+  state.expires_at = mark + divide_up(after, terms.rate);
+  state.unit = terms.unit;
   return {.granted = granted, .changed = true};
 }
 
@@ -51,6 +50,22 @@ std::int64_t retry_after(const State& state, std::int64_t now, const Terms& term
 
 std::int64_t reset_after(const State& state, std::int64_t now, const Terms& terms) {
   return retry_after(state, now, terms, terms.capacity);
+}
+
+std::int64_t refund(State& state, std::int64_t now, const Terms& terms, std::int64_t cost,
+                    std::int64_t charged_at) {
+  const std::int64_t age = std::max<std::int64_t>(0, now - charged_at);
+  if (age >= terms.span) return 0;
+  const std::int64_t given_back =
+      std::min(age, std::numeric_limits<std::int64_t>::max() / terms.rate) * terms.rate;
+  const std::int64_t before = level(state, now, terms);
+  const std::int64_t refunded = std::min(before, std::max<std::int64_t>(0, cost - given_back));
+  if (refunded == 0) return 0;
+  state.mark = mark_at(state, now, terms);
+  state.tokens = before - refunded;
+  state.expires_at = state.mark + divide_up(state.tokens, terms.rate);
+  state.unit = terms.unit;
+  return refunded;
 }
 
 }  // namespace limitrow::algorithm::token_bucket

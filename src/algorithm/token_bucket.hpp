@@ -30,4 +30,10 @@ Charge charge(State& state, std::int64_t now, const Terms& terms, std::int64_t c
 /// How long from `now` until nothing is spent.
 [[nodiscard]] std::int64_t reset_after(const State& state, std::int64_t now, const Terms& terms);
 
+/// Gives back what is left of `cost` units charged at `charged_at`: what the clock has not given
+/// back of them already, if nothing else was spent, and at most what the row still holds. Gives how
+/// much.
+std::int64_t refund(State& state, std::int64_t now, const Terms& terms, std::int64_t cost,
+                    std::int64_t charged_at);
+
 }  // namespace limitrow::algorithm::token_bucket

@@ -42,8 +42,11 @@ bool Generations::erase(std::string_view key) {
 
 void Generations::make_room(std::int64_t now) {
   if (current_.size() < capacity_) return;
-  // Closed rows mean the same as none, and go before any live one does.
-  std::erase_if(current_, [now](const auto& entry) { return now >= entry.second.expires_at; });
+  // Closed rows mean the same as none, and go before any live one does; after a grace as the
+  // purge's, since a clock may step back.
+  constexpr std::int64_t kGrace = 60'000'000;
+  std::erase_if(current_,
+                [now](const auto& entry) { return now - kGrace >= entry.second.expires_at; });
   // Unless that made much room, the generation turns: to look through it again for the next key,
   // and the next, would make each of them pay for all.
   if (current_.size() <= capacity_ / 2) return;

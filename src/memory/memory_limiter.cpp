@@ -29,6 +29,23 @@ class MemoryLimiter::Implementation {
     return store_.check(rule.key_prefix() + key.encoded(), terms, units, now(), Source::memory);
   }
 
+  Decision check_all(std::span<const Check> checks) {
+    const algorithm::Parts parts = algorithm::parts_of(checks);
+    const std::vector<Verdict> verdicts =
+        parts.closed() ? algorithm::closed_verdicts(parts, now())
+                       : store_.check_all(parts.parts, now(), Source::memory);
+    return algorithm::decision_of(checks, parts, verdicts);
+  }
+
+  Verdict refund(const Rule& rule, const Key& key, std::int64_t cost,
+                 std::optional<Instant> charged_at) {
+    if (rule.limit() == 0) return refuse(rule, cost);
+    const algorithm::Terms terms = algorithm::terms_of(rule);
+    return store_.refund(rule.key_prefix() + key.encoded(), terms,
+                         algorithm::units_of(rule, terms, cost),
+                         algorithm::microseconds_of(charged_at), now(), Source::memory);
+  }
+
   Verdict peek(const Rule& rule, const Key& key) const {
     if (rule.limit() == 0) return refuse(rule, 0);
     return store_.peek(rule.key_prefix() + key.encoded(), algorithm::terms_of(rule), now(),
@@ -44,9 +61,7 @@ class MemoryLimiter::Implementation {
     return algorithm::refuse_always(rule, cost, now());
   }
 
-  [[nodiscard]] std::int64_t now() const {
-    return std::max<std::int64_t>(0, clock_.now().time_since_epoch().count());
-  }
+  [[nodiscard]] std::int64_t now() const { return algorithm::microseconds_of(clock_.now()); }
 
   const Clock& clock_;
   memory::MemoryStore store_;
@@ -68,6 +83,15 @@ Verdict MemoryLimiter::check(const Rule& rule, const Key& key, std::int64_t cost
 void MemoryLimiter::check_async(const Rule& rule, const Key& key, std::int64_t cost,
                                 Callback callback) {
   callback(implementation_->check(rule, key, cost));
+}
+
+Decision MemoryLimiter::check_all(std::span<const Check> checks) {
+  return implementation_->check_all(checks);
+}
+
+Verdict MemoryLimiter::refund(const Rule& rule, const Key& key, std::int64_t cost,
+                              std::optional<Instant> charged_at) {
+  return implementation_->refund(rule, key, cost, charged_at);
 }
 
 Verdict MemoryLimiter::peek(const Rule& rule, const Key& key) {

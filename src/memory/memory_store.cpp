@@ -22,6 +22,11 @@ Generations& MemoryStore::generations_of(std::string_view key) {
 Verdict MemoryStore::check(std::string_view key, const algorithm::Terms& terms, std::int64_t cost,
                            std::int64_t now, Source source) {
   const std::lock_guard lock{mutex_};
+  return check_locked(key, terms, cost, now, source);
+}
+
+Verdict MemoryStore::check_locked(std::string_view key, const algorithm::Terms& terms,
+                                  std::int64_t cost, std::int64_t now, Source source) {
   Generations& generations = generations_of(key);
   if (algorithm::State* state = generations.use(key, now)) {
     return algorithm::decide(*state, now, terms, cost, source);
@@ -33,12 +38,50 @@ Verdict MemoryStore::check(std::string_view key, const algorithm::Terms& terms, 
   return verdict;
 }
 
+std::vector<Verdict> MemoryStore::check_all(std::span<const algorithm::Part> parts,
+                                            std::int64_t now, Source source) {
+  const std::lock_guard lock{mutex_};
+  std::vector<Verdict> verdicts;
+  bool allowed = true;
+  for (const algorithm::Part& part : parts) {
+    verdicts.push_back(algorithm::look(find(part.key), now, part.terms, part.cost, source));
+    allowed = allowed && verdicts.back().allowed;
+  }
+  if (!allowed) {
+    // Nothing is taken, but a mark from a wrong clock is put right, as by a single check.
+    for (const algorithm::Part& part : parts) {
+      algorithm::State* state = generations_of(part.key).use(part.key, now);
+      if (state != nullptr) algorithm::charge(*state, now, part.terms, part.cost, 0);
+    }
+    return verdicts;
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    verdicts[i] = check_locked(parts[i].key, parts[i].terms, parts[i].cost, now, source);
+  }
+  return verdicts;
+}
+
+Verdict MemoryStore::refund(std::string_view key, const algorithm::Terms& terms, std::int64_t cost,
+                            std::optional<std::int64_t> charged_at, std::int64_t now,
+                            Source source) {
+  const std::lock_guard lock{mutex_};
+  algorithm::State* state = generations_of(key).use(key, now);
+  if (state == nullptr) return algorithm::look({}, now, terms, terms.unit, source);
+  algorithm::refund(*state, now, terms, cost, charged_at.value_or(state->mark));
+  return algorithm::look(*state, now, terms, terms.unit, source);
+}
+
+const algorithm::State& MemoryStore::find(std::string_view key) const {
+  static const algorithm::State kMissing;
+  const auto rule = rules_.find(prefix_of(key));
+  const algorithm::State* state = rule == rules_.end() ? nullptr : rule->second.find(key);
+  return state == nullptr ? kMissing : *state;
+}
+
 Verdict MemoryStore::peek(std::string_view key, const algorithm::Terms& terms, std::int64_t now,
                           Source source) const {
   const std::lock_guard lock{mutex_};
-  const auto rule = rules_.find(prefix_of(key));
-  const algorithm::State* state = rule == rules_.end() ? nullptr : rule->second.find(key);
-  return algorithm::look(state == nullptr ? algorithm::State{} : *state, now, terms, source);
+  return algorithm::look(find(key), now, terms, terms.unit, source);
 }
 
 bool MemoryStore::reset(std::string_view key) {

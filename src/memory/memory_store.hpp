@@ -6,10 +6,14 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
+#include "algorithm/parts.hpp"
 #include "algorithm/state.hpp"
 #include "limitrow/verdict.hpp"
 #include "memory/generations.hpp"
@@ -23,6 +27,12 @@ class MemoryStore {
   /// `key` as stored, with the rule's prefix; `cost` in units, above 0.
   [[nodiscard]] Verdict check(std::string_view key, const algorithm::Terms& terms,
                               std::int64_t cost, std::int64_t now, Source source);
+  /// Takes all of the parts or nothing. One verdict per part.
+  [[nodiscard]] std::vector<Verdict> check_all(std::span<const algorithm::Part> parts,
+                                               std::int64_t now, Source source);
+  /// Gives back `cost` units charged at `charged_at`, or by the latest charge.
+  Verdict refund(std::string_view key, const algorithm::Terms& terms, std::int64_t cost,
+                 std::optional<std::int64_t> charged_at, std::int64_t now, Source source);
   [[nodiscard]] Verdict peek(std::string_view key, const algorithm::Terms& terms, std::int64_t now,
                              Source source) const;
   bool reset(std::string_view key);
@@ -31,6 +41,9 @@ class MemoryStore {
   /// A rule's own generations, so that a flood on one rule forgets no key of another.
   [[nodiscard]] static std::string_view prefix_of(std::string_view key);
   Generations& generations_of(std::string_view key);
+  Verdict check_locked(std::string_view key, const algorithm::Terms& terms, std::int64_t cost,
+                       std::int64_t now, Source source);
+  [[nodiscard]] const algorithm::State& find(std::string_view key) const;
 
   struct Hash {
     using is_transparent = void;

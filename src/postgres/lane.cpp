@@ -126,13 +126,9 @@ void Lane::connect(std::unique_lock<std::mutex>& lock) {
 }
 
 void Lane::run_batch(std::unique_lock<std::mutex>& lock, Watchdog* watchdog) {
-  const Request::Kind kind = merge_.entries().front().request->kind;
-  const Algorithm algorithm = merge_.entries().front().request->terms.algorithm;
   busy_ = true;
   const std::int64_t now =
-      options_.clock == nullptr
-          ? -1
-          : std::max<std::int64_t>(0, options_.clock->now().time_since_epoch().count());
+      options_.clock == nullptr ? -1 : algorithm::microseconds_of(options_.clock->now());
   lock.unlock();
   merge_.bind(batch_, now);
   lock.lock();
@@ -143,20 +139,8 @@ void Lane::run_batch(std::unique_lock<std::mutex>& lock, Watchdog* watchdog) {
 
   std::vector<Answer> answers;
   std::optional<SessionFailure> failure;
-  std::vector<Row> rows;
-  std::vector<std::string> removed;
   try {
-    switch (kind) {
-      case Request::Kind::check:
-        rows = session_->check(algorithm, batch_);
-        break;
-      case Request::Kind::peek:
-        rows = session_->peek(batch_);
-        break;
-      case Request::Kind::reset:
-        removed = session_->reset(batch_);
-        break;
-    }
+    answers = merge_.run(*session_, batch_);
   } catch (const SessionFailure& error) {
     failure = error;
   }
@@ -165,23 +149,13 @@ void Lane::run_batch(std::unique_lock<std::mutex>& lock, Watchdog* watchdog) {
   sent_ = false;
   lock.unlock();
   // From here on the entries are this thread's alone.
-  std::vector<Merge::Entry>& entries = merge_.entries();
-  if (!failure) {
-    try {
-      answers = kind == Request::Kind::reset ? merge_.answers(entries, removed)
-                                             : merge_.answers(entries, kind, rows);
-    } catch (const SessionFailure& error) {
-      failure = error;
-    }
-  }
   if (failure && failure->kind() == SessionFailure::Kind::connection) lose_connection();
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    Request* request = entries[i].request;
-    if (request == nullptr) continue;
+  for (std::size_t i = 0; i < merge_.entries().size(); ++i) {
+    Request* request = merge_.entries()[i].request;
+    if (request == nullptr) continue;  // Its time was up.
     if (failure) {
-      request->answer(outage_.answer(
-          *request,
-          {.fault = failure->kind() == SessionFailure::Kind::schema, .reason = failure->what()}));
+      const bool fault = failure->kind() == SessionFailure::Kind::schema;
+      request->answer(outage_.answer(*request, {.fault = fault, .reason = failure->what()}));
     } else {
       request->answer(std::move(answers[i]));
     }

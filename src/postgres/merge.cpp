@@ -5,16 +5,9 @@
 #include <numeric>
 
 #include "algorithm/decide.hpp"
+#include "postgres/decision.hpp"
 
 namespace limitrow::postgres {
-namespace {
-
-bool same_terms(const algorithm::Terms& a, const algorithm::Terms& b) {
-  return a.capacity == b.capacity && a.rate == b.rate && a.unit == b.unit && a.span == b.span;
-}
-
-}  // namespace
-
 Merge::Merge(std::size_t max_rows) : max_rows_{max_rows}, table_(std::bit_ceil(max_rows * 2), 0) {}
 
 void Merge::clear() {
@@ -25,13 +18,27 @@ void Merge::clear() {
 
 void Merge::take(Request& request) {
   clear();
-  add(request);
+  kind_ = request.kind;
+  algorithm_ = request.terms.algorithm;
+  if (kind_ == Request::Kind::decide) {
+    parts_ = request.parts;
+    entries_.push_back({&request, 0});
+  } else {
+    add(request);
+  }
 }
 
 void Merge::take(std::vector<Request*>& queue) {
+  if (queue.empty()) return clear();
+  Request& first = *queue.front();
+  if (first.kind == Request::Kind::decide) {
+    take(first);
+    queue.erase(queue.begin());
+    return;
+  }
   clear();
-  if (queue.empty()) return;
-  const Request& first = *queue.front();
+  kind_ = first.kind;
+  algorithm_ = first.terms.algorithm;
   auto kept = queue.begin();
   for (Request* request : queue) {
     if (!request->joins(first) || !add(*request)) *kept++ = request;
@@ -45,7 +52,8 @@ bool Merge::add(Request& request) {
   for (; table_[place] != 0; place = (place + 1) & mask) {
     Slot& slot = slots_[table_[place] - 1];
     if (slot.hash != request.hash || slot.key != request.key) continue;
-    if (slot.closed || slot.cost != request.cost || !same_terms(slot.terms, request.terms)) {
+    if (slot.closed || kind_ == Request::Kind::refund || slot.cost != request.cost ||
+        slot.terms != request.terms) {
       slot.closed = true;
       return false;
     }
@@ -60,6 +68,7 @@ bool Merge::add(Request& request) {
   slot.terms = request.terms;
   slot.cost = request.cost;
   slot.count = 1;
+  slot.charged_at = request.charged_at;
   slot.hash = request.hash;
   slot.place = place;
   slot.closed = false;
@@ -107,47 +116,94 @@ std::vector<const Row*> Merge::by_slot(const std::vector<Row>& rows) const {
   return found;
 }
 
-std::vector<Answer> Merge::answers(const std::vector<Entry>& entries, Request::Kind kind,
-                                   const std::vector<Row>& rows) const {
+std::vector<Answer> Merge::run(Session& session, Batch& batch) {
+  switch (kind_) {
+    case Request::Kind::check:
+      return judge(session.check(algorithm_, batch));
+    case Request::Kind::peek:
+      return look(session.peek(batch));
+    case Request::Kind::refund:
+      return refund(session, batch);
+    case Request::Kind::reset:
+      return forget(session.reset(batch));
+    case Request::Kind::decide:
+      return {{.verdict = {}, .removed = false, .verdicts = decide(session, batch, parts_)}};
+  }
+  return {};
+}
+
+std::vector<Answer> Merge::judge(const std::vector<Row>& rows) const {
   const std::vector<const Row*> row_of = by_slot(rows);
   // What each row held before the next of its requests, and how much of the grant is left.
   std::vector<algorithm::State> states(used_);
   std::vector<std::int64_t> left(used_, 0);
   for (std::size_t i = 0; i < used_; ++i) {
     states[i] = row_of[i]->state;
-    states[i].tokens -= row_of[i]->granted;
+    algorithm::take_back(states[i], row_of[i]->granted);
     left[i] = row_of[i]->granted;
   }
-  std::vector<Answer> answers(entries.size());
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const std::uint32_t slot_index = entries[i].row;
-    const Slot& slot = slots_[slot_index];
-    const std::int64_t now = row_of[slot_index]->asked_at;
-    algorithm::State& state = states[slot_index];
-    if (kind == Request::Kind::peek) {
-      answers[i].verdict = algorithm::look(state, now, slot.terms, Source::database);
-      continue;
-    }
-    const bool allowed = left[slot_index] >= slot.cost;
+  std::vector<Answer> answers(entries_.size());
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const std::uint32_t index = entries_[i].row;
+    const Slot& slot = slots_[index];
+    const std::int64_t now = row_of[index]->asked_at;
+    // The row has the word: what it granted is allowed. The arithmetic here only describes it.
+    const bool allowed = left[index] >= slot.cost;
     if (allowed) {
-      left[slot_index] -= slot.cost;
-      algorithm::charge(state, now, slot.terms, slot.cost, 1);
+      left[index] -= slot.cost;
+      algorithm::charge(states[index], now, slot.terms, slot.cost, 1);
     }
     answers[i].verdict =
-        algorithm::describe(state, now, slot.terms, slot.cost, allowed, Source::database);
+        algorithm::describe(states[index], now, slot.terms, slot.cost, allowed, Source::database);
   }
   return answers;
 }
 
-std::vector<Answer> Merge::answers(const std::vector<Entry>& entries,
-                                   const std::vector<std::string>& removed) const {
+std::vector<Answer> Merge::look(const std::vector<Row>& rows) const {
+  const std::vector<const Row*> row_of = by_slot(rows);
+  std::vector<Answer> answers(entries_.size());
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const algorithm::Terms& terms = slots_[entries_[i].row].terms;
+    const Row& row = *row_of[entries_[i].row];
+    answers[i].verdict =
+        algorithm::look(row.state, row.asked_at, terms, terms.unit, Source::database);
+  }
+  return answers;
+}
+
+std::vector<Answer> Merge::refund(Session& session, Batch& batch) const {
+  // Only another session that charged the same key in between makes a second try necessary.
+  constexpr int kTries = 50;
+  std::vector<Row> rows = session.peek(batch);
+  for (Row& row : rows) {
+    const Slot& slot = slots_[find(row.key)];
+    for (int tries = 0;; ++tries) {
+      algorithm::State next = row.state;
+      const std::int64_t refunded = algorithm::refund(next, row.asked_at, slot.terms, slot.cost,
+                                                      slot.charged_at.value_or(row.state.mark));
+      if (refunded == 0) break;
+      if (session.replace(row.key, row.state, next)) {
+        row.state = next;
+        break;
+      }
+      if (tries == kTries) {
+        throw SessionFailure{SessionFailure::Kind::retry,
+                             "the row of a refund would not hold still"};
+      }
+      Batch again;
+      again.keys.add(row.key);
+      again.now = batch.now;
+      row = session.peek(again).at(0);
+    }
+  }
+  return look(rows);
+}
+
+std::vector<Answer> Merge::forget(const std::vector<std::string>& removed) const {
   std::vector<bool> gone(used_, false);
   for (const std::string& key : removed) gone[find(key)] = true;
-  std::vector<Answer> answers(entries.size());
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    answers[i].removed = gone[entries[i].row];
-    answers[i].verdict.allowed = true;
-  }
+  std::vector<Answer> answers(entries_.size());
+  for (std::size_t i = 0; i < entries_.size(); ++i) answers[i].removed = gone[entries_[i].row];
   return answers;
 }
 

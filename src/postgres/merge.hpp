@@ -2,7 +2,8 @@
 ///
 /// Requests for the same key, cost and terms become one row and share what was granted, first come
 /// first served. Another cost for the same key waits for the next batch, and so does everything for
-/// that key behind it. One thread at a time; the lane's mutex is held during take().
+/// that key behind it. Refunds share nothing but the statement, and a decision over several keys
+/// goes alone. One thread at a time; the lane's mutex is held during take().
 #pragma once
 
 #include <cstdint>
@@ -36,13 +37,9 @@ class Merge {
   /// Fills the statement's parameters, sorted by key.
   void bind(Batch& batch, std::int64_t now);
 
-  /// The answers to `entries`, in their order, from what the statement said. Throws SessionFailure
-  /// if there are not as many rows as keys.
-  [[nodiscard]] std::vector<Answer> answers(const std::vector<Entry>& entries, Request::Kind kind,
-                                            const std::vector<Row>& rows) const;
-  /// The same for a reset.
-  [[nodiscard]] std::vector<Answer> answers(const std::vector<Entry>& entries,
-                                            const std::vector<std::string>& removed) const;
+  /// Runs it: the answers to the entries, in their order. Looks at no request, since those may be
+  /// answered by others meanwhile. Throws SessionFailure.
+  [[nodiscard]] std::vector<Answer> run(Session& session, Batch& batch);
 
  private:
   struct Slot {
@@ -50,6 +47,7 @@ class Merge {
     algorithm::Terms terms;
     std::int64_t cost = 0;
     std::int64_t count = 0;
+    std::optional<std::int64_t> charged_at;
     std::size_t hash = 0;
     std::size_t place = 0;  ///< in table_
     /// A request that could not join waits for the next batch: nothing may overtake it.
@@ -57,16 +55,23 @@ class Merge {
   };
 
   bool add(Request& request);
+  [[nodiscard]] std::vector<Answer> judge(const std::vector<Row>& rows) const;
+  [[nodiscard]] std::vector<Answer> look(const std::vector<Row>& rows) const;
+  [[nodiscard]] std::vector<Answer> refund(Session& session, Batch& batch) const;
+  [[nodiscard]] std::vector<Answer> forget(const std::vector<std::string>& removed) const;
   [[nodiscard]] std::vector<const Row*> by_slot(const std::vector<Row>& rows) const;
   [[nodiscard]] std::uint32_t find(std::string_view key) const;
   void clear();
 
   std::size_t max_rows_;
+  Request::Kind kind_ = Request::Kind::check;
+  Algorithm algorithm_ = Algorithm::token_bucket;
   std::vector<Entry> entries_;
   std::vector<Slot> slots_;  ///< the first used_ are in use; the others keep their memory
   std::size_t used_ = 0;
-  std::vector<std::uint32_t> table_;  ///< open addressing by hash: slot + 1, or 0
-  std::vector<std::uint32_t> order_;  ///< slots in the order of their keys, made by bind()
+  std::vector<std::uint32_t> table_;    ///< open addressing by hash: slot + 1, or 0
+  std::vector<std::uint32_t> order_;    ///< slots in the order of their keys, made by bind()
+  std::vector<algorithm::Part> parts_;  ///< of a decision
 };
 
 }  // namespace limitrow::postgres

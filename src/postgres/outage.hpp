@@ -25,6 +25,8 @@ class Outage {
   [[nodiscard]] Answer answer(const Request& request, const Trouble& trouble);
 
  private:
+  [[nodiscard]] Answer decide(const Request& request, const Trouble& trouble, std::int64_t now);
+
   const Clock* clock_;
   SystemClock system_clock_;
   memory::MemoryStore local_;

@@ -35,6 +35,30 @@ class PostgresLimiter::Implementation {
     engine_.start(*request);
   }
 
+  Decision check_all(std::span<const Check> checks) {
+    algorithm::Parts parts = algorithm::parts_of(checks);
+    if (parts.closed()) {
+      return algorithm::decision_of(checks, parts, algorithm::closed_verdicts(parts, now()));
+    }
+    BlockingRequest request;
+    request.kind = Request::Kind::decide;
+    request.key = parts.parts.front().key;
+    request.parts = parts.parts;
+    const postgres::Answer answer = engine_.run(request);
+    if (answer.verdicts.empty()) (void)verdict_of(answer);  // A fault: throws.
+    return algorithm::decision_of(checks, parts, answer.verdicts);
+  }
+
+  Verdict refund(const Rule& rule, const Key& key, std::int64_t cost,
+                 std::optional<Instant> charged_at) {
+    if (rule.limit() == 0) return algorithm::refuse_always(rule, cost, now());
+    BlockingRequest request;
+    fill(request, Request::Kind::refund, rule, key);
+    request.cost = algorithm::units_of(rule, request.terms, cost);
+    request.charged_at = algorithm::microseconds_of(charged_at);
+    return verdict_of(engine_.run(request));
+  }
+
   Verdict peek(const Rule& rule, const Key& key) {
     if (rule.limit() == 0) return algorithm::refuse_always(rule, 0, now());
     BlockingRequest request;
@@ -66,8 +90,7 @@ class PostgresLimiter::Implementation {
   }
 
   [[nodiscard]] std::int64_t now() const {
-    const Instant instant = clock_ == nullptr ? system_clock_.now() : clock_->now();
-    return std::max<std::int64_t>(0, instant.time_since_epoch().count());
+    return algorithm::microseconds_of(clock_ == nullptr ? system_clock_.now() : clock_->now());
   }
 
   const Clock* clock_;
@@ -87,6 +110,15 @@ Verdict PostgresLimiter::check(const Rule& rule, const Key& key, std::int64_t co
 void PostgresLimiter::check_async(const Rule& rule, const Key& key, std::int64_t cost,
                                   Callback callback) {
   implementation_->check_async(rule, key, cost, std::move(callback));
+}
+
+Decision PostgresLimiter::check_all(std::span<const Check> checks) {
+  return implementation_->check_all(checks);
+}
+
+Verdict PostgresLimiter::refund(const Rule& rule, const Key& key, std::int64_t cost,
+                                std::optional<Instant> charged_at) {
+  return implementation_->refund(rule, key, cost, charged_at);
 }
 
 Verdict PostgresLimiter::peek(const Rule& rule, const Key& key) {

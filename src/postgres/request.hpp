@@ -10,9 +10,12 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "algorithm/parts.hpp"
 #include "algorithm/state.hpp"
 #include "limitrow/limiter.hpp"
 
@@ -20,15 +23,17 @@ namespace limitrow::postgres {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-/// What became of a request: a verdict and, for a reset, whether there was a row.
+/// What became of a request.
 struct Answer {
   Verdict verdict;
-  bool removed = false;
+  bool removed = false;  ///< reset: whether there was a row
+  std::vector<Verdict>
+      verdicts;  ///< decide: one per part; verdict's source and reason hold for all
 };
 
 class Request {
  public:
-  enum class Kind { check, peek, reset };
+  enum class Kind { check, peek, reset, refund, decide };
 
   Request() = default;
   Request(const Request&) = delete;
@@ -49,6 +54,10 @@ class Request {
   std::string key;        ///< as stored
   std::size_t hash = 0;   ///< of key
   std::int64_t cost = 0;  ///< units
+  /// refund: the instant of the charge; none means the latest.
+  std::optional<std::int64_t> charged_at;
+  /// decide: all of what is asked; key is the first one\'s.
+  std::vector<algorithm::Part> parts;
   SteadyTime deadline{};
 };
 

@@ -96,15 +96,32 @@ class Expander {
     }
   }
 
-  /// Carries out a `\set name word...` line: the words are joined without blanks.
+  /// Carries out a backslash command, which ends with its line.
   void command(std::string_view& text) {
-    std::string_view line = text.substr(0, text.find('\n'));
+    const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(line.size());
-    constexpr std::string_view kSet = "\\set ";
-    if (!line.starts_with(kSet)) {
+    if (line.starts_with("\\set ")) return set(line.substr(5));
+    constexpr std::string_view kIf = "\\if :{?";
+    if (line.starts_with(kIf)) {
+      const std::string_view name = line.substr(kIf.size(), line.find('}') - kIf.size());
+      if (variables_.find(name) == variables_.end()) skip_to(text, "\\else");
+    } else if (line == "\\else") {
+      skip_to(text, "\\endif");
+    } else if (line != "\\endif") {
       throw std::invalid_argument{"only psql can run: " + std::string{line}};
     }
-    line.remove_prefix(kSet.size());
+  }
+
+  /// Leaves out everything up to and including the line `end`. Conditions do not nest.
+  static void skip_to(std::string_view& text, const std::string& end) {
+    const std::size_t at = text.find("\n" + end + "\n");
+    if (at == std::string_view::npos) throw std::invalid_argument{"a script has no " + end};
+    text.remove_prefix(at + 1 + end.size());
+  }
+
+  /// `name word...`: the words are joined without blanks.
+  void set(std::string_view line) {
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
     const std::size_t name_end = std::min(line.find(' '), line.size());
     const std::string name{line.substr(0, name_end)};
     line.remove_prefix(name_end);

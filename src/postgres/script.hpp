@@ -1,9 +1,10 @@
 /// SQL files with psql variables, filled in as psql does it.
 ///
-/// The statements in src/sql/ and the migrations are files that psql runs as they are. They use
-/// three things of psql's: `\set name word...` lines, `:name` for text, `:'name'` for a literal and
-/// `:"name"` for an identifier. expand_script() does the same, so that the library runs the very
-/// files that a reader can try by hand.
+/// The statements in src/sql/ and the migrations are files that psql runs as they are. They use of
+/// psql's: `:name` for text, `:'name'` for a literal, `:"name"` for an identifier, lines
+/// `\set name word...`, and `\if :{?name}`, `\else`, `\endif` on lines of their own.
+/// expand_script() does the same, so that the library runs the very files that a reader can try by
+/// hand.
 ///
 ///     expand_script("SELECT * FROM :\"schema\".limits", {{"schema", "limitrow"}});
 ///
@@ -18,12 +19,13 @@ namespace limitrow::postgres {
 
 using ScriptVariables = std::map<std::string, std::string, std::less<>>;
 
-/// Gives the script with its variables filled in, its \set lines carried out and gone. As in psql,
-/// nothing is replaced inside quotes, dollar quotes and comments, values are expanded in turn, and
-/// a name that is not set stays as it is. Comments go, unless asked for: they would be sent with
-/// every statement. Throws std::invalid_argument for a backslash command other than \set, which
-/// only psql could run, and for a variable that contains itself.
+/// Comments go, unless asked for: they would be sent with every statement.
 enum class Comments { drop, keep };
+
+/// Gives the script with its variables filled in and its backslash commands carried out. As in
+/// psql, nothing is replaced inside quotes, dollar quotes and comments, values are expanded in
+/// turn, and a name that is not set stays as it is. Throws std::invalid_argument for any other
+/// backslash command, which only psql could run, and for a variable that contains itself.
 [[nodiscard]] std::string expand_script(std::string_view script, ScriptVariables variables,
                                         Comments comments = Comments::drop);
 

@@ -5,6 +5,7 @@
 
 #include "limitrow/errors.hpp"
 #include "postgres/pqxx_compat.hpp"
+#include "postgres/session_rows.hpp"
 #include "postgres/statements.hpp"
 
 namespace limitrow::postgres {
@@ -26,6 +27,8 @@ std::string first_line(const std::exception& error) {
   if (dynamic_cast<const pqxx::broken_connection*>(&error) != nullptr || !connection_open) {
     throw SessionFailure{Kind::connection, message};
   }
+  // The statement's own way of taking a decision back that would be granted only in part.
+  if (state == "22012") throw SessionFailure{Kind::conflict, message};
   // 40: serialization, deadlock. 55P03: lock_timeout. 57014: statement_timeout.
   if (state.starts_with("40") || state == "55P03" || state == "57014") {
     throw SessionFailure{Kind::retry, message};
@@ -49,10 +52,6 @@ auto translated(AdoptedConnection& connection, Function&& function) {
   } catch (const std::exception& error) {
     rethrow(error, connection.is_open());
   }
-}
-
-std::int64_t integer(const pqxx::field& field) {
-  return field.is_null() ? 0 : field.as<std::int64_t>();
 }
 
 }  // namespace
@@ -115,44 +114,54 @@ class Session::Implementation {
 
   [[nodiscard]] int socket() const { return connection_.sock(); }
 
-  std::vector<Row> check(Algorithm algorithm, Batch& batch) {
-    const std::string& name = prepared(std::string{to_string(algorithm)}, statement_of(algorithm));
-    return translated(connection_, [&] {
+  std::vector<Row> check(Algorithm algorithm, Batch& batch, bool all_or_nothing) {
+    ScriptVariables variables = variables_;
+    if (all_or_nothing) variables[kAllOrNothing] = "1";
+    const std::string& name =
+        prepared(std::string{to_string(algorithm)} + (all_or_nothing ? "_all" : ""),
+                 statement_of(algorithm), variables);
+    return rows_of_check(
+        execute(name, batch.keys.text(), batch.rates.text(), batch.units.text(), batch.spans.text(),
+                batch.capacities.text(), batch.costs.text(), batch.counts.text(), batch.now),
+        algorithm);
+  }
+
+  void command(const char* sql) {
+    translated(connection_, [&] {
       pqxx::nontransaction transaction{connection_};
-      return rows_of(transaction.exec_prepared(
-          name, batch.keys.text(), batch.rates.text(), batch.units.text(), batch.spans.text(),
-          batch.capacities.text(), batch.costs.text(), batch.counts.text(), batch.now));
+      return transaction.exec0(sql);
     });
   }
 
   std::vector<Row> peek(Batch& batch) {
-    const std::string& name = prepared("peek", statements::peek);
-    return translated(connection_, [&] {
-      pqxx::nontransaction transaction{connection_};
-      const pqxx::result result = transaction.exec_prepared(name, batch.keys.text(), batch.now);
-      std::vector<Row> rows;
-      rows.reserve(result.size());
-      for (const pqxx::row& row : result) {
-        rows.push_back(
-            {.key = row[0].c_str(), .asked_at = integer(row[1]), .state = state_of(row, 2)});
-      }
-      return rows;
-    });
+    const std::string& name = prepared("peek", statements::peek, variables_);
+    return rows_of_peek(execute(name, batch.keys.text(), batch.now));
+  }
+
+  bool replace(const std::string& key, const algorithm::State& seen, const algorithm::State& next) {
+    const std::string& name = prepared("replace", statements::replace, variables_);
+    return !execute(name, key, seen.mark, seen.tokens, seen.expires_at, seen.unit, seen.span,
+                    seen.previous, hits_literal(seen.hits), next.mark, next.tokens, next.expires_at,
+                    next.unit, next.span, next.previous, hits_literal(next.hits))
+                .empty();
   }
 
   std::vector<std::string> reset(Batch& batch) {
-    const std::string& name = prepared("reset", statements::reset);
-    return translated(connection_, [&] {
-      pqxx::nontransaction transaction{connection_};
-      std::vector<std::string> keys;
-      for (const pqxx::row& row : transaction.exec_prepared(name, batch.keys.text())) {
-        keys.emplace_back(row[0].c_str());
-      }
-      return keys;
-    });
+    const std::string& name = prepared("reset", statements::reset, variables_);
+    std::vector<std::string> keys;
+    for (const pqxx::row& row : execute(name, batch.keys.text())) keys.emplace_back(row[0].c_str());
+    return keys;
   }
 
  private:
+  template <typename... Parameters>
+  pqxx::result execute(const std::string& name, const Parameters&... parameters) {
+    return translated(connection_, [&] {
+      pqxx::nontransaction transaction{connection_};
+      return transaction.exec_prepared(name, parameters...);
+    });
+  }
+
   /// Finds out who the session is; throws SessionFailure if it cannot do a limiter's work.
   void introduce(const std::string& schema) {
     using Kind = SessionFailure::Kind;
@@ -186,35 +195,16 @@ class Session::Implementation {
     }
   }
 
-  const std::string& prepared(const std::string& name, std::string_view script) {
+  const std::string& prepared(const std::string& name, std::string_view script,
+                              const ScriptVariables& variables) {
     const auto [entry, fresh] = prepared_.emplace(name, "limitrow_" + name);
     if (fresh) {
       translated(connection_, [&] {
-        connection_.prepare(entry->second, expand_script(script, variables_));
+        connection_.prepare(entry->second, expand_script(script, variables));
         return 0;
       });
     }
     return entry->second;
-  }
-
-  static algorithm::State state_of(const pqxx::row& row, pqxx::row::size_type first) {
-    if (row[first].is_null()) return {};
-    return {.mark = integer(row[first]),
-            .tokens = integer(row[first + 1]),
-            .expires_at = integer(row[first + 2]),
-            .unit = integer(row[first + 3])};
-  }
-
-  static std::vector<Row> rows_of(const pqxx::result& result) {
-    std::vector<Row> rows;
-    rows.reserve(result.size());
-    for (const pqxx::row& row : result) {
-      rows.push_back({.key = row[0].c_str(),
-                      .granted = integer(row[1]),
-                      .asked_at = integer(row[2]),
-                      .state = state_of(row, 3)});
-    }
-    return rows;
   }
 
   AdoptedConnection connection_;
@@ -228,9 +218,19 @@ Session::Session(const SessionOptions& options, const Interrupt& interrupt)
 Session::~Session() = default;
 int Session::socket() const { return implementation_->socket(); }
 std::vector<Row> Session::check(Algorithm algorithm, Batch& batch) {
-  return implementation_->check(algorithm, batch);
+  return implementation_->check(algorithm, batch, false);
 }
+std::vector<Row> Session::check_all(Algorithm algorithm, Batch& batch) {
+  return implementation_->check(algorithm, batch, true);
+}
+void Session::begin() { implementation_->command("BEGIN"); }
+void Session::commit() { implementation_->command("COMMIT"); }
+void Session::rollback() { implementation_->command("ROLLBACK"); }
 std::vector<Row> Session::peek(Batch& batch) { return implementation_->peek(batch); }
+bool Session::replace(const std::string& key, const algorithm::State& seen,
+                      const algorithm::State& next) {
+  return implementation_->replace(key, seen, next);
+}
 std::vector<std::string> Session::reset(Batch& batch) { return implementation_->reset(batch); }
 
 }  // namespace limitrow::postgres

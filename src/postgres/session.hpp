@@ -28,6 +28,7 @@ class SessionFailure : public std::runtime_error {
   enum class Kind {
     connection,  ///< the connection is lost, or must not be used on; whether it applied is unknown
     retry,       ///< nothing was applied: a lock or the statement took too long, or a deadlock
+    conflict,    ///< nothing was applied: a decision would have been granted only in part
     schema,      ///< the schema is not what this limitrow needs, or the role may not
   };
   SessionFailure(Kind kind, const std::string& message)
@@ -77,8 +78,19 @@ class Session {
 
   /// The statement: src/sql/<algorithm>.sql. One row per key of the batch, in any order.
   [[nodiscard]] std::vector<Row> check(Algorithm algorithm, Batch& batch);
+  /// The same, all of the batch or nothing. Throws SessionFailure of kind conflict when the rows
+  /// that were seen and the rows that were locked differ: to be asked again.
+  [[nodiscard]] std::vector<Row> check_all(Algorithm algorithm, Batch& batch);
+  /// Several statements as one transaction, for decisions over several algorithms. Each throws as
+  /// the others do; after a failure only rollback() may follow.
+  void begin();
+  void commit();
+  void rollback();
   /// src/postgres/sql/peek.sql, with batch.keys and batch.now.
   [[nodiscard]] std::vector<Row> peek(Batch& batch);
+  /// src/postgres/sql/replace.sql: whether `key` still held `seen` and now holds `next`.
+  [[nodiscard]] bool replace(const std::string& key, const algorithm::State& seen,
+                             const algorithm::State& next);
   /// src/postgres/sql/reset.sql, with batch.keys. Gives the keys that were there.
   [[nodiscard]] std::vector<std::string> reset(Batch& batch);
 

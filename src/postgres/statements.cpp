@@ -8,9 +8,14 @@ std::string_view statement_of(Algorithm algorithm) {
   switch (algorithm) {
     case Algorithm::token_bucket:
       return statements::token_bucket;
-    default:
-      throw RuleError{"the algorithm " + std::string{to_string(algorithm)} + " is not there yet"};
+    case Algorithm::fixed_window:
+      return statements::fixed_window;
+    case Algorithm::sliding_window:
+      return statements::sliding_window;
+    case Algorithm::sliding_log:
+      return statements::sliding_log;
   }
+  return statements::token_bucket;
 }
 
 ScriptVariables schema_variables(const std::string& schema) {

@@ -11,8 +11,12 @@ namespace limitrow::postgres {
 
 namespace statements {
 extern const std::string_view token_bucket;
+extern const std::string_view fixed_window;
+extern const std::string_view sliding_window;
+extern const std::string_view sliding_log;
 extern const std::string_view read_session;
 extern const std::string_view peek;
+extern const std::string_view replace;
 extern const std::string_view reset;
 extern const std::string_view purge_plan;
 extern const std::string_view purge_pages;
@@ -20,6 +24,9 @@ extern const std::string_view purge_pages;
 
 /// The statement of an algorithm: src/sql/<algorithm>.sql.
 [[nodiscard]] std::string_view statement_of(Algorithm algorithm);
+
+/// The variable that asks for the statement's other form: all of the batch, or nothing.
+inline constexpr const char* kAllOrNothing = "all_or_nothing";
 
 /// The variables that every script may use: schema, writer, purger, reader.
 [[nodiscard]] ScriptVariables schema_variables(const std::string& schema);

@@ -5,12 +5,12 @@
 --   $2 bigint[]  rate       units given back per microsecond
 --   $3 bigint[]  unit       units per token
 --   $4 bigint[]  span       the rule's window, microseconds
---   $5 bigint[]  capacity   units
---   $6 bigint[]  cost       units of one request
+--   $5 bigint[]  capacity   the most that can be spent at once, units
+--   $6 bigint[]  cost       of one request, units
 --   $7 bigint[]  count      requests of that cost
 --   $8 bigint               now, microseconds since 1970; below 0: the database's clock
 -- Result, one row per key: key, granted (units, a multiple of cost), asked_at (now), and the row as it
--- is (window_start, tokens, expires_at, unit). Requests are granted first come first served.
+-- is: window_start, tokens, expires_at, unit; NULL where there is none.
 --
 -- Locking: the snapshot may only refuse; a key that does not fit there is neither locked nor written.
 -- Everything else is decided on the locked row, in SET. Rows are locked in the order of their keys.
@@ -29,6 +29,21 @@
 \set drained '(least(:elapsed, 9223372036854775807 / excluded.rate) * excluded.rate)'
 \set level '(CASE WHEN excluded.window_start >= l.expires_at THEN 0 ELSE greatest(0, :spent - :drained) END)'
 \set granted 'least(excluded.granted, greatest(0, excluded.capacity - :level) / excluded.cost * excluded.cost)'
+
+-- The statement has two forms. With :all_or_nothing set it decides what is asked as one: nothing is
+-- charged unless all of it fits. When the locked rows grant only a part of it, it raises (22012, a
+-- division by zero) and so takes everything back; asked again it sees those rows and refuses.
+\if :{?all_or_nothing}
+\set fits '(l.key IS NULL OR :level <= excluded.capacity - excluded.cost) IS TRUE'
+\set charge_if 'fits AND (SELECT bool_and(fits) FROM judged)'
+\set refuse_if '(SELECT NOT bool_and(fits) FROM judged)'
+\set verdict 'charged.granted / (SELECT CASE WHEN bool_and(granted = cost) THEN 1 ELSE 0 END FROM charged)'
+\else
+\set fits '(l.key IS NULL OR :wrong_clock OR :level <= excluded.capacity - excluded.cost) IS TRUE'
+\set charge_if 'fits'
+\set refuse_if 'NOT fits'
+\set verdict 'charged.granted'
+\endif
 
 WITH asked AS (
   SELECT
@@ -50,9 +65,11 @@ seen AS (
 judged AS (
   SELECT
     excluded.*,
-    l.window_start AS seen_window_start, l.tokens AS seen_tokens,
-    l.expires_at AS seen_expires_at, l.unit AS seen_unit,
-    l.key IS NULL OR :wrong_clock OR :level <= excluded.capacity - excluded.cost AS fits
+    l.window_start AS seen_window_start,
+    l.tokens AS seen_tokens,
+    l.expires_at AS seen_expires_at,
+    l.unit AS seen_unit,
+    :fits AS fits
   FROM asked AS excluded
   LEFT JOIN seen AS l ON l.key = excluded.key
 ),
@@ -63,7 +80,7 @@ charged AS (
     key, window_start, granted, window_start + (granted + rate - 1) / rate,
     granted, cost, capacity, rate, unit, span
   FROM judged
-  WHERE fits
+  WHERE :charge_if
   ORDER BY key COLLATE "C"
   ON CONFLICT (key) DO UPDATE SET
     window_start = :mark,
@@ -75,13 +92,13 @@ charged AS (
     rate = excluded.rate,
     unit = excluded.unit,
     span = excluded.span
-  RETURNING key, granted, window_start, tokens, expires_at, unit
+  RETURNING key, granted, cost, window_start, tokens, expires_at, unit
 )
 SELECT
-  charged.key, charged.granted, (SELECT window_start FROM judged LIMIT 1) AS asked_at,
-  charged.window_start, charged.tokens, charged.expires_at, charged.unit
+  key, :verdict AS granted, (SELECT window_start FROM judged LIMIT 1) AS asked_at,
+  window_start, tokens, expires_at, unit
 FROM charged
 UNION ALL
 SELECT key, 0, window_start, seen_window_start, seen_tokens, seen_expires_at, seen_unit
 FROM judged
-WHERE fits IS NOT TRUE;
+WHERE :refuse_if;

@@ -80,6 +80,36 @@ TEST_F(Command, peek_writes_nothing_and_a_cost_of_zero_is_one) {
   EXPECT_EQ(run({"peek", "r 3/h", "k"}).exit_status, 1);
 }
 
+TEST_F(Command, check_all_takes_everything_or_nothing) {
+  const std::vector<std::string> sign_in{
+      "check-all", "ip 10/h", "203.0.113.9", "+", "login 1/h sliding-log", "alice", "--json"};
+  const ProcessResult first = run(sign_in);
+  EXPECT_EQ(first.exit_status, 0) << first.err;
+  const json decision = json::parse(run(sign_in).out);
+  EXPECT_EQ(decision["allowed"], false);
+  EXPECT_EQ(decision["refused_by"], json::array({"login"}));
+  EXPECT_GT(decision["retry_after_us"], 0);
+  EXPECT_EQ(decision["verdicts"][0]["remaining"], 9);
+  EXPECT_EQ(decision["verdicts"][0]["judged"], true);
+  EXPECT_EQ(run(sign_in).exit_status, 1);
+  EXPECT_EQ(run({"check-all", "ip 10/h", "+", "login 1/h", "alice"}).exit_status, 2);
+  EXPECT_EQ(run({"check-all", "ip 10/h", "a", "+"}).exit_status, 2);
+}
+
+TEST_F(Command, refund_gives_back) {
+  const json charged =
+      json::parse(run({"check", "r 2/h fixed-window", "k", "--cost", "2", "--json"}).out);
+  EXPECT_EQ(charged["remaining"], 0);
+  const json after =
+      json::parse(run({"refund", "r 2/h fixed-window", "k", "--charged-at",
+                       std::to_string(charged["decided_at_us"].get<std::int64_t>()), "--json"})
+                      .out);
+  EXPECT_EQ(after["remaining"], 1);
+  EXPECT_EQ(
+      run({"refund", "r 2/h fixed-window", "k", "--charged-at", "9223372036854775807"}).exit_status,
+      2);
+}
+
 TEST_F(Command, reset_forgets_a_key_and_absent_is_fine) {
   EXPECT_EQ(run({"check", "r 1/h", "k"}).exit_status, 0);
   EXPECT_EQ(json::parse(run({"reset", "r 1/h", "k", "--json"}).out)["removed"], 1);
@@ -192,7 +222,8 @@ TEST_F(Command, quiet_prints_nothing) {
 TEST_F(Command, help_is_there_for_the_command_and_each_subcommand) {
   const ProcessResult all = run_bare({"--help"});
   EXPECT_EQ(all.exit_status, 0);
-  for (const char* name : {"check", "peek", "reset", "purge", "migrate", "demo"}) {
+  for (const char* name :
+       {"check", "check-all", "peek", "refund", "reset", "purge", "migrate", "demo"}) {
     EXPECT_NE(all.out.find(name), std::string::npos) << name;
     const ProcessResult one = run_bare({name, "--help"});
     EXPECT_EQ(one.exit_status, 0) << name;

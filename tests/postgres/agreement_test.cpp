@@ -1,39 +1,17 @@
 /// What a check means: each test runs against both limiters, and they must agree.
 #include <gtest/gtest.h>
 
-#include <memory>
-#include <random>
-
 #include "limitrow/limitrow.hpp"
-#include "support/test_database.hpp"
+#include "support/subject.hpp"
 
 namespace limitrow {
 namespace {
 
 using namespace std::chrono_literals;
 
-/// A limiter of one kind on a clock of the test's.
-struct Subject {
-  explicit Subject(bool postgres) {
-    if (!postgres) {
-      limiter = std::make_unique<MemoryLimiter>(MemoryOptions{.clock = &clock});
-      return;
-    }
-    database = std::make_unique<test::TestDatabase>();
-    limiter = std::make_unique<PostgresLimiter>(PostgresOptions{.database = database->dsn("app"),
-                                                                .schema = test::schema(),
-                                                                .budget = 10s,
-                                                                .clock = &clock});
-  }
-
-  ManualClock clock;
-  std::unique_ptr<test::TestDatabase> database;
-  std::unique_ptr<Limiter> limiter;
-};
-
 class Agreement : public testing::TestWithParam<bool> {
  protected:
-  Subject subject_{GetParam()};
+  test::Subject subject_{GetParam()};
   ManualClock& clock_ = subject_.clock;
   Limiter& limiter_ = *subject_.limiter;
 };
@@ -142,36 +120,6 @@ TEST_P(Agreement, a_changed_rule_goes_by_what_was_spent) {
   EXPECT_FALSE(limiter_.check(Rule::parse("r 3/min"), key).allowed);
   EXPECT_TRUE(limiter_.check(Rule::parse("r 7/min"), key, 2).allowed);
   EXPECT_EQ(limiter_.peek(Rule::parse("r 10/min"), key).remaining, 3);
-}
-
-/// The same random schedule for both, verdict for verdict. The seed is in the failure's message.
-TEST(BothLimiters, agree_on_a_random_schedule_of_checks) {
-  const auto seed = std::random_device{}();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937_64 random{seed};
-  const auto pick = [&random](std::int64_t least, std::int64_t most) {
-    return std::uniform_int_distribution<std::int64_t>{least, most}(random);
-  };
-  Subject memory{false};
-  Subject postgres{true};
-  const Rule rules[] = {Rule::parse("a 1/s"), Rule::parse("b 7/10s burst 3"),
-                        Rule::parse("c 1000/min"), Rule::parse("d 3/d")};
-  for (int step = 0; step < 3000; ++step) {
-    const Rule& rule = rules[pick(0, 3)];
-    const Key key{std::to_string(pick(0, 4))};
-    const std::int64_t cost = pick(0, std::min<std::int64_t>(3, rule.capacity()));
-    const Verdict expected = memory.limiter->check(rule, key, cost);
-    const Verdict verdict = postgres.limiter->check(rule, key, cost);
-    ASSERT_EQ(verdict.allowed, expected.allowed) << "step " << step;
-    ASSERT_EQ(verdict.remaining, expected.remaining) << "step " << step;
-    ASSERT_EQ(verdict.retry_after, expected.retry_after) << "step " << step;
-    ASSERT_EQ(verdict.reset_after, expected.reset_after) << "step " << step;
-    std::chrono::microseconds advance{pick(0, 300'000)};
-    if (pick(0, 3) == 0 && !verdict.allowed) advance = verdict.retry_after;
-    if (pick(0, 19) == 0) advance = -advance;
-    memory.clock.advance(advance);
-    postgres.clock.advance(advance);
-  }
 }
 
 }  // namespace

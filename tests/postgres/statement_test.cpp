@@ -6,6 +6,7 @@
 
 #include "limitrow/limitrow.hpp"
 #include "support/statement_session.hpp"
+#include "support/subject.hpp"
 
 namespace limitrow {
 namespace {
@@ -24,12 +25,10 @@ class Statement : public testing::TestWithParam<Algorithm> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Algorithm, Statement, testing::Values(Algorithm::token_bucket),
-                         [](const auto& subject) {
-                           std::string name{to_string(subject.param)};
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Algorithm, Statement,
+                         testing::Values(Algorithm::token_bucket, Algorithm::fixed_window,
+                                         Algorithm::sliding_window, Algorithm::sliding_log),
+                         [](const auto& subject) { return test::identifier(subject.param); });
 
 TEST_P(Statement, a_refused_check_assigns_no_transaction_id_locks_nothing_and_changes_no_row) {
   const TestDatabase database;
@@ -246,8 +245,9 @@ TEST_P(Statement, extreme_rows_are_judged_without_an_overflow) {
     for (const char* mark : {"0", "1152921504606846976"}) {
       for (const char* unit : {"1", "7", "4611686018427387904"}) {
         database.query("app", "UPDATE " + TestDatabase::limits() + " SET tokens = " + tokens +
-                                  ", window_start = " + mark + ", unit = " + unit +
-                                  ", expires_at = 9223372036854775807");
+                                  ", window_start = " + mark + ", unit = " + unit + ", span = " +
+                                  unit + ", previous = CASE WHEN previous IS NULL THEN NULL ELSE " +
+                                  tokens + " - 1 END" + ", expires_at = 9223372036854775807");
         for (const std::int64_t now : {std::int64_t{0}, std::int64_t{1} << 60}) {
           EXPECT_NO_THROW(session.judge("", {key("a")}, rule("3/d"), 1, 1, now))
               << tokens << mark << unit;

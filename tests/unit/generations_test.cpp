@@ -6,7 +6,10 @@ namespace limitrow::memory {
 namespace {
 
 algorithm::State open_state(std::int64_t tokens) {
-  return {.mark = 0, .tokens = tokens, .expires_at = 1'000'000, .unit = 1};
+  algorithm::State state;
+  state.tokens = tokens;
+  state.expires_at = 1'000'000;
+  return state;
 }
 
 TEST(Generations, a_key_in_use_survives_any_number_of_turns_with_its_count_whole) {
@@ -41,12 +44,22 @@ TEST(Generations, never_more_than_two_generations_of_keys) {
 
 TEST(Generations, closed_keys_go_before_a_live_one_does) {
   Generations generations{4};
-  generations.insert("live", open_state(7), 0);
-  for (int i = 0; i < 50; ++i) {
-    generations.insert("closed" + std::to_string(i),
-                       {.mark = 0, .tokens = 1, .expires_at = 10, .unit = 1}, 20);
-  }
+  constexpr std::int64_t kNow = 100'000'000;
+  algorithm::State live = open_state(7);
+  live.expires_at = kNow + 1;
+  algorithm::State closed = open_state(1);
+  closed.expires_at = kNow - 60'000'000;
+  generations.insert("live", live, kNow);
+  for (int i = 0; i < 50; ++i) generations.insert("closed" + std::to_string(i), closed, kNow);
   EXPECT_NE(generations.find("live"), nullptr);
+}
+
+TEST(Generations, a_key_that_has_just_closed_is_kept_for_a_clock_that_steps_back) {
+  Generations generations{4};
+  generations.insert("closed", open_state(7), 0);
+  for (int i = 0; i < 4; ++i)
+    generations.insert("other" + std::to_string(i), open_state(1), 1'000'001);
+  EXPECT_NE(generations.find("closed"), nullptr);
 }
 
 TEST(Generations, a_single_key_per_generation_works) {

@@ -77,6 +77,8 @@ std::string wait_text(std::chrono::microseconds wait) {
   return format_duration(std::chrono::ceil<std::chrono::seconds>(wait));
 }
 
+}  // namespace
+
 std::string sentence(const Rule& rule, const Verdict& verdict) {
   std::string text = verdict.allowed ? "allowed" : "refused";
   text += "  " + rule.name() + "  " + std::to_string(verdict.remaining) + " of " +
@@ -90,7 +92,22 @@ std::string sentence(const Rule& rule, const Verdict& verdict) {
   return text;
 }
 
-}  // namespace
+nlohmann::ordered_json to_json(const Rule& rule, const Verdict& verdict) {
+  return {{"rule", rule.name()},
+          {"allowed", verdict.allowed},
+          {"limit", verdict.limit},
+          {"remaining", verdict.remaining},
+          {"retry_after_us", verdict.retry_after.count()},
+          {"reset_after_us", verdict.reset_after.count()},
+          {"source", to_string(verdict.source)},
+          {"reason", verdict.reason},
+          {"decided_at_us", verdict.decided_at.time_since_epoch().count()}};
+}
+
+bool is_outage(const Verdict& verdict) {
+  return verdict.source == Source::outage_allow || verdict.source == Source::outage_deny ||
+         verdict.source == Source::outage_local;
+}
 
 void print(const nlohmann::ordered_json& json) {
   // A reason may quote the server, in whatever encoding it speaks before it knows ours.
@@ -99,26 +116,12 @@ void print(const nlohmann::ordered_json& json) {
 
 Exit print(const Common& common, const Rule& rule, const Verdict& verdict) {
   if (common.json) {
-    print({{"rule", rule.name()},
-           {"allowed", verdict.allowed},
-           {"limit", verdict.limit},
-           {"remaining", verdict.remaining},
-           {"retry_after_us", verdict.retry_after.count()},
-           {"reset_after_us", verdict.reset_after.count()},
-           {"source", to_string(verdict.source)},
-           {"reason", verdict.reason},
-           {"decided_at_us", verdict.decided_at.time_since_epoch().count()}});
+    print(to_json(rule, verdict));
   } else if (!common.quiet) {
     std::cout << sentence(rule, verdict) << '\n';
   }
-  switch (verdict.source) {
-    case Source::outage_allow:
-    case Source::outage_deny:
-    case Source::outage_local:
-      return Exit::outage;
-    default:
-      return verdict.allowed ? Exit::done : Exit::refused;
-  }
+  if (is_outage(verdict)) return Exit::outage;
+  return verdict.allowed ? Exit::done : Exit::refused;
 }
 
 }  // namespace limitrow::cli

@@ -54,12 +54,19 @@ void add_rule_and_parts(CLI::App& command, RuleAndParts& arguments);
 [[nodiscard]] std::chrono::microseconds duration_option(const std::string& option,
                                                         const std::string& text);
 
+/// A verdict in words, and as the JSON object of the contract.
+[[nodiscard]] std::string sentence(const Rule& rule, const Verdict& verdict);
+[[nodiscard]] nlohmann::ordered_json to_json(const Rule& rule, const Verdict& verdict);
+/// Whether an outage policy answered.
+[[nodiscard]] bool is_outage(const Verdict& verdict);
 /// Prints a verdict for a person or as JSON, and gives the exit status that it means.
 Exit print(const Common& common, const Rule& rule, const Verdict& verdict);
 void print(const nlohmann::ordered_json& json);
 
 void add_check(CLI::App& app, Common& common);
+void add_check_all(CLI::App& app, Common& common);
 void add_peek(CLI::App& app, Common& common);
+void add_refund(CLI::App& app, Common& common);
 void add_reset(CLI::App& app, Common& common);
 void add_purge(CLI::App& app, Common& common);
 void add_migrate(CLI::App& app, Common& common);

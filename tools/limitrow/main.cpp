@@ -41,7 +41,9 @@ int main(int argc, char** argv) {
 
   limitrow::cli::Common common;
   limitrow::cli::add_check(app, common);
+  limitrow::cli::add_check_all(app, common);
   limitrow::cli::add_peek(app, common);
+  limitrow::cli::add_refund(app, common);
   limitrow::cli::add_reset(app, common);
   limitrow::cli::add_purge(app, common);
   limitrow::cli::add_migrate(app, common);

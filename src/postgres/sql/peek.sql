@@ -8,10 +8,10 @@ SELECT
     WHEN $2::bigint < 0 THEN (extract(epoch FROM statement_timestamp()) * 1000000)::bigint
     ELSE $2::bigint
   END AS asked_at,
-  l.window_start, l.tokens, l.expires_at, l.unit
+  l.window_start, l.tokens, l.expires_at, l.unit, l.span, l.previous, l.hits
 FROM unnest($1::text[]) AS asked (key)
 LEFT JOIN (
-  SELECT key, window_start, tokens, expires_at, unit
+  SELECT key, window_start, tokens, expires_at, unit, span, previous, hits
   FROM :"schema".limits
   WHERE key = ANY ($1::text[])
 ) AS l ON l.key = asked.key;

@@ -82,7 +82,7 @@ void Lane::run() {
     if (state_ != State::ready) {
       connect(lock);
     } else {
-      merge_.take(queue_);
+      merge_.take(queue_, std::chrono::steady_clock::now());
       run_batch(lock, nullptr);
     }
   }
@@ -137,33 +137,45 @@ void Lane::run_batch(std::unique_lock<std::mutex>& lock, Watchdog* watchdog) {
   lock.unlock();
   if (watchdog != nullptr) watchdog->wake();
 
-  std::vector<Answer> answers;
   std::optional<SessionFailure> failure;
-  try {
-    answers = merge_.run(*session_, batch_);
-  } catch (const SessionFailure& error) {
-    failure = error;
-  }
+  const std::vector<std::optional<Answer>> answers = execute(failure);
 
   lock.lock();
   sent_ = false;
   lock.unlock();
   // From here on the entries are this thread's alone.
   if (failure && failure->kind() == SessionFailure::Kind::connection) lose_connection();
+  const Trouble trouble{.fault = failure && failure->kind() == SessionFailure::Kind::schema,
+                        .reason = failure ? failure->what() : ""};
   for (std::size_t i = 0; i < merge_.entries().size(); ++i) {
     Request* request = merge_.entries()[i].request;
     if (request == nullptr) continue;  // Its time was up.
-    if (failure) {
-      const bool fault = failure->kind() == SessionFailure::Kind::schema;
-      request->answer(outage_.answer(*request, {.fault = fault, .reason = failure->what()}));
-    } else {
-      request->answer(std::move(answers[i]));
-    }
+    request->answer(i < answers.size() && answers[i] ? *answers[i]
+                                                     : outage_.answer(*request, trouble));
   }
   lock.lock();
   busy_ = false;
   const bool more = stopping_ || state_ != State::ready || !queue_.empty();
   if (more) wake_.notify_one();
+}
+
+std::vector<std::optional<Answer>> Lane::execute(std::optional<SessionFailure>& failure) {
+  try {
+    try {
+      std::vector<std::optional<Answer>> answers;
+      for (Answer& answer : merge_.run(*session_, batch_)) answers.emplace_back(std::move(answer));
+      return answers;
+    } catch (const SessionFailure& error) {
+      failure = error;
+      if (error.kind() != SessionFailure::Kind::retry || !merge_.divisible()) return {};
+    }
+    // One locked row must not fail its neighbours. What stays without an answer keeps the first
+    // failure.
+    return merge_.run_around_locks(*session_, batch_, std::chrono::steady_clock::now());
+  } catch (const SessionFailure& error) {
+    failure = error;
+    return {};
+  }
 }
 
 void Lane::lose_connection() {

@@ -65,6 +65,8 @@ class Lane {
   void connect(std::unique_lock<std::mutex>& lock);
   /// Runs the batch in merge_; `watchdog` is woken if nobody did for these requests.
   void run_batch(std::unique_lock<std::mutex>& lock, Watchdog* watchdog);
+  /// The answers to merge_'s entries; one without an answer fares by `failure`.
+  std::vector<std::optional<Answer>> execute(std::optional<SessionFailure>& failure);
   void lose_connection();
   void answer_all(std::vector<Request*> requests, const Trouble& trouble);
   [[nodiscard]] std::vector<Request*> take_queue();

@@ -28,22 +28,38 @@ void Merge::take(Request& request) {
   }
 }
 
-void Merge::take(std::vector<Request*>& queue) {
-  if (queue.empty()) return clear();
-  Request& first = *queue.front();
-  if (first.kind == Request::Kind::decide) {
-    take(first);
-    queue.erase(queue.begin());
-    return;
-  }
+void Merge::take(std::vector<Request*>& queue, SteadyTime now) {
   clear();
-  kind_ = first.kind;
-  algorithm_ = first.terms.algorithm;
-  auto kept = queue.begin();
-  for (Request* request : queue) {
-    if (!request->joins(first) || !add(*request)) *kept++ = request;
-  }
-  queue.erase(kept, queue.end());
+  std::erase_if(slow_, [now](const auto& entry) { return entry.second <= now; });
+  add_where(queue, false);
+  if (entries_.empty()) add_where(queue, true);
+}
+
+/// Adds what can go together of the slow requests, or of the others. Of the slow ones one key at
+/// most.
+void Merge::add_where(std::vector<Request*>& queue, bool slow) {
+  const Request* first = nullptr;
+  const auto goes = [&](Request* request) {
+    if (!slow_.empty() && is_slow(*request) != slow) return false;
+    if (first == nullptr) {
+      first = request;
+      kind_ = request->kind;
+      algorithm_ = request->terms.algorithm;
+      if (kind_ != Request::Kind::decide) return add(*request);
+      parts_ = request->parts;
+      entries_.push_back({request, 0});
+      return true;
+    }
+    if (kind_ == Request::Kind::decide || !request->joins(*first)) return false;
+    if (slow && request->key != first->key) return false;
+    return add(*request);
+  };
+  std::erase_if(queue, goes);
+}
+
+bool Merge::is_slow(const Request& request) const {
+  return std::any_of(slow_.begin(), slow_.end(),
+                     [&](const auto& entry) { return entry.first == request.key; });
 }
 
 bool Merge::add(Request& request) {
@@ -133,18 +149,25 @@ std::vector<Answer> Merge::run(Session& session, Batch& batch) {
 }
 
 std::vector<Answer> Merge::judge(const std::vector<Row>& rows) const {
-  const std::vector<const Row*> row_of = by_slot(rows);
+  std::vector<Answer> answers;
+  for (std::optional<Answer>& answer : judge(by_slot(rows))) answers.push_back(std::move(*answer));
+  return answers;
+}
+
+std::vector<std::optional<Answer>> Merge::judge(const std::vector<const Row*>& row_of) const {
   // What each row held before the next of its requests, and how much of the grant is left.
   std::vector<algorithm::State> states(used_);
   std::vector<std::int64_t> left(used_, 0);
   for (std::size_t i = 0; i < used_; ++i) {
+    if (row_of[i] == nullptr) continue;
     states[i] = row_of[i]->state;
     algorithm::take_back(states[i], row_of[i]->granted);
     left[i] = row_of[i]->granted;
   }
-  std::vector<Answer> answers(entries_.size());
+  std::vector<std::optional<Answer>> answers(entries_.size());
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const std::uint32_t index = entries_[i].row;
+    if (row_of[index] == nullptr) continue;
     const Slot& slot = slots_[index];
     const std::int64_t now = row_of[index]->asked_at;
     // The row has the word: what it granted is allowed. The arithmetic here only describes it.
@@ -153,10 +176,68 @@ std::vector<Answer> Merge::judge(const std::vector<Row>& rows) const {
       left[index] -= slot.cost;
       algorithm::charge(states[index], now, slot.terms, slot.cost, 1);
     }
-    answers[i].verdict =
+    answers[i].emplace();
+    answers[i]->verdict =
         algorithm::describe(states[index], now, slot.terms, slot.cost, allowed, Source::database);
   }
   return answers;
+}
+
+std::vector<std::optional<Answer>> Merge::run_around_locks(Session& session, Batch& batch,
+                                                           SteadyTime now) {
+  constexpr std::chrono::seconds kAlone{1};
+  const std::vector<Row> seen = session.peek(batch);
+  const std::vector<const Row*> seen_of = by_slot(seen);
+  std::vector<bool> free(used_, false);
+  for (const std::string& key : session.find_free(batch)) free[find(key)] = true;
+
+  std::vector<std::optional<Row>> rows(used_);
+  Slots unlocked;
+  for (std::uint32_t index = 0; index < used_; ++index) {
+    const Slot& slot = slots_[index];
+    const Row& row = *seen_of[index];
+    const bool there = row.state.expires_at != 0;
+    const bool fits =
+        algorithm::level(row.state, row.asked_at, slot.terms) <= slot.terms.capacity - slot.cost;
+    if (!fits) {
+      rows[index] = row;
+    } else if (!there || free[index]) {
+      unlocked.push_back(index);
+    }
+  }
+  std::sort(unlocked.begin(), unlocked.end(),
+            [this](std::uint32_t a, std::uint32_t b) { return slots_[a].key < slots_[b].key; });
+  if (!unlocked.empty()) run_slots(session, batch, unlocked, rows);
+
+  std::vector<const Row*> row_of(used_, nullptr);
+  for (std::size_t i = 0; i < used_; ++i) {
+    if (rows[i]) {
+      row_of[i] = &*rows[i];
+    } else {
+      slow_.emplace_back(slots_[i].key, now + kAlone);
+    }
+  }
+  return judge(row_of);
+}
+
+void Merge::run_slots(Session& session, Batch& batch, const Slots& slots,
+                      std::vector<std::optional<Row>>& rows) const {
+  const std::int64_t now = batch.now;
+  batch.clear();
+  batch.now = now;
+  for (const std::uint32_t index : slots) {
+    const Slot& slot = slots_[index];
+    batch.add(slot.key, slot.terms, slot.cost, slot.count);
+  }
+  try {
+    for (Row& row : session.check(algorithm_, batch)) rows[find(row.key)] = std::move(row);
+  } catch (const SessionFailure& failure) {
+    if (failure.kind() != SessionFailure::Kind::retry) throw;
+    if (slots.size() == 1) return;
+    const auto middle = slots.begin() + static_cast<std::ptrdiff_t>(slots.size() / 2);
+    run_slots(session, batch, {slots.begin(), middle}, rows);
+    run_slots(session, batch, {middle, slots.end()}, rows);
+  }
 }
 
 std::vector<Answer> Merge::look(const std::vector<Row>& rows) const {

@@ -27,8 +27,9 @@ class Merge {
   /// `max_rows` keys at most.
   explicit Merge(std::size_t max_rows);
 
-  /// Moves what can go into one statement from the front of `queue`; the rest stays, in order.
-  void take(std::vector<Request*>& queue);
+  /// Moves what can go into one statement from the front of `queue`; the rest stays, in order. A
+  /// key that was found locked goes alone for a while, and the others first.
+  void take(std::vector<Request*>& queue, SteadyTime now);
   /// The same for one request that has no queue.
   void take(Request& request);
 
@@ -40,6 +41,15 @@ class Merge {
   /// Runs it: the answers to the entries, in their order. Looks at no request, since those may be
   /// answered by others meanwhile. Throws SessionFailure.
   [[nodiscard]] std::vector<Answer> run(Session& session, Batch& batch);
+
+  /// After run() met a lock: decides every key but those that others hold. What is refused needs no
+  /// lock and is read first; what is free runs again, in halves if it meets another lock. An entry
+  /// without an answer is one whose key is held; it goes alone for the next second. Throws
+  /// SessionFailure for anything but locks. Only for checks.
+  [[nodiscard]] std::vector<std::optional<Answer>> run_around_locks(Session& session, Batch& batch,
+                                                                    SteadyTime now);
+  /// Whether run_around_locks() may be used.
+  [[nodiscard]] bool divisible() const { return kind_ == Request::Kind::check && used_ > 1; }
 
  private:
   struct Slot {
@@ -55,7 +65,15 @@ class Merge {
   };
 
   bool add(Request& request);
+  void add_where(std::vector<Request*>& queue, bool slow);
+  [[nodiscard]] bool is_slow(const Request& request) const;
+  using Slots = std::vector<std::uint32_t>;
+  void run_slots(Session& session, Batch& batch, const Slots& slots,
+                 std::vector<std::optional<Row>>& rows) const;
   [[nodiscard]] std::vector<Answer> judge(const std::vector<Row>& rows) const;
+  /// The same for some of the slots; an entry whose row is missing gets none.
+  [[nodiscard]] std::vector<std::optional<Answer>> judge(
+      const std::vector<const Row*>& row_of) const;
   [[nodiscard]] std::vector<Answer> look(const std::vector<Row>& rows) const;
   [[nodiscard]] std::vector<Answer> refund(Session& session, Batch& batch) const;
   [[nodiscard]] std::vector<Answer> forget(const std::vector<std::string>& removed) const;
@@ -72,6 +90,8 @@ class Merge {
   std::vector<std::uint32_t> table_;    ///< open addressing by hash: slot + 1, or 0
   std::vector<std::uint32_t> order_;    ///< slots in the order of their keys, made by bind()
   std::vector<algorithm::Part> parts_;  ///< of a decision
+  /// Keys that were found locked, and until when they go alone.
+  std::vector<std::pair<std::string, SteadyTime>> slow_;
 };
 
 }  // namespace limitrow::postgres

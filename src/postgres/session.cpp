@@ -146,10 +146,11 @@ class Session::Implementation {
                 .empty();
   }
 
-  std::vector<std::string> reset(Batch& batch) {
-    const std::string& name = prepared("reset", statements::reset, variables_);
+  std::vector<std::string> keys(const std::string& name, std::string_view script, Batch& batch) {
     std::vector<std::string> keys;
-    for (const pqxx::row& row : execute(name, batch.keys.text())) keys.emplace_back(row[0].c_str());
+    for (const pqxx::row& row : execute(prepared(name, script, variables_), batch.keys.text())) {
+      keys.emplace_back(row[0].c_str());
+    }
     return keys;
   }
 
@@ -231,6 +232,11 @@ bool Session::replace(const std::string& key, const algorithm::State& seen,
                       const algorithm::State& next) {
   return implementation_->replace(key, seen, next);
 }
-std::vector<std::string> Session::reset(Batch& batch) { return implementation_->reset(batch); }
+std::vector<std::string> Session::find_free(Batch& batch) {
+  return implementation_->keys("find_free", statements::find_free, batch);
+}
+std::vector<std::string> Session::reset(Batch& batch) {
+  return implementation_->keys("reset", statements::reset, batch);
+}
 
 }  // namespace limitrow::postgres

@@ -88,6 +88,8 @@ class Session {
   void rollback();
   /// src/postgres/sql/peek.sql, with batch.keys and batch.now.
   [[nodiscard]] std::vector<Row> peek(Batch& batch);
+  /// src/postgres/sql/find_free.sql, with batch.keys: those whose rows are there and not locked.
+  [[nodiscard]] std::vector<std::string> find_free(Batch& batch);
   /// src/postgres/sql/replace.sql: whether `key` still held `seen` and now holds `next`.
   [[nodiscard]] bool replace(const std::string& key, const algorithm::State& seen,
                              const algorithm::State& next);

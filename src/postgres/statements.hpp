@@ -15,6 +15,7 @@ extern const std::string_view fixed_window;
 extern const std::string_view sliding_window;
 extern const std::string_view sliding_log;
 extern const std::string_view read_session;
+extern const std::string_view find_free;
 extern const std::string_view peek;
 extern const std::string_view replace;
 extern const std::string_view reset;

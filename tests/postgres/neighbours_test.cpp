@@ -1,0 +1,89 @@
+/// One slow key never fails its neighbours: a row locked for longer than the budget.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "support/subject.hpp"
+
+namespace limitrow {
+namespace {
+
+using namespace std::chrono_literals;
+using SteadyClock = std::chrono::steady_clock;
+
+TEST(Neighbours, of_a_locked_row_are_all_decided_within_their_budget_refusals_included) {
+  const test::TestDatabase database;
+  constexpr auto kBudget = 600ms;
+  PostgresLimiter limiter{
+      {.database = database.dsn("app"), .schema = test::schema(), .lanes = 1, .budget = kBudget}};
+  const Rule rule = Rule::parse("r 2/d on-outage deny");
+  EXPECT_TRUE(limiter.check(rule, Key{"locked"}).allowed);
+  EXPECT_TRUE(limiter.check(rule, Key{"spent"}, 2).allowed);
+  EXPECT_TRUE(limiter.check(rule, Key{"seen"}).allowed);
+
+  pqxx::connection holder{database.dsn("app")};
+  pqxx::work transaction{holder};
+  transaction.exec("SELECT FROM " + test::TestDatabase::limits() +
+                   " WHERE key LIKE '%locked' FOR UPDATE");
+
+  struct Seen {
+    Verdict verdict;
+    SteadyClock::duration took;
+  };
+  for (int round = 0; round < 5; ++round) {
+    std::mutex mutex;
+    std::map<std::string, Seen> seen;
+    std::promise<void> all;
+    const auto start = SteadyClock::now();
+    const std::vector<std::string> keys{"locked", "spent", "seen" + std::to_string(round),
+                                        "new" + std::to_string(round)};
+    for (const std::string& key : keys) {
+      limiter.check_async(rule, Key{key}, 1, [&, key](const Verdict& verdict) {
+        const std::lock_guard lock{mutex};
+        seen[key] = {verdict, SteadyClock::now() - start};
+        if (seen.size() == keys.size()) all.set_value();
+      });
+    }
+    ASSERT_EQ(all.get_future().wait_for(10s), std::future_status::ready);
+    for (const auto& [key, result] : seen) {
+      EXPECT_LT(result.took, kBudget * 6 / 5) << key;
+      if (key == "locked") {
+        EXPECT_EQ(result.verdict.source, Source::outage_deny);
+        continue;
+      }
+      EXPECT_EQ(result.verdict.source, Source::database) << key << ": " << result.verdict.reason;
+      EXPECT_LT(result.took, kBudget) << key;
+      EXPECT_EQ(result.verdict.allowed, key != "spent") << key;
+    }
+  }
+  transaction.commit();
+  EXPECT_EQ(limiter.check(rule, Key{"locked"}).source, Source::database) << "free again";
+}
+
+// Case B82.
+TEST(Neighbours, of_a_hot_key_are_not_refused_by_it) {
+  const test::TestDatabase database;
+  PostgresLimiter limiter{
+      {.database = database.dsn("app"), .schema = test::schema(), .budget = 5s}};
+  const Rule rule = Rule::parse("r 100000/d");
+  std::atomic<int> undecided{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 50; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 20; ++i) {
+        if (limiter.check(rule, Key{t == 0 ? "quiet" : "hot"}).source != Source::database)
+          ++undecided;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(undecided.load(), 0);
+  EXPECT_EQ(limiter.peek(rule, Key{"quiet"}).remaining, 100'000 - 20);
+}
+
+}  // namespace
+}  // namespace limitrow

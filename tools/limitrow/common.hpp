@@ -71,5 +71,6 @@ void add_reset(CLI::App& app, Common& common);
 void add_purge(CLI::App& app, Common& common);
 void add_migrate(CLI::App& app, Common& common);
 void add_demo(CLI::App& app, Common& common);
+void add_bench(CLI::App& app, Common& common);
 
 }  // namespace limitrow::cli

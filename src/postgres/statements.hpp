@@ -14,8 +14,15 @@ extern const std::string_view token_bucket;
 extern const std::string_view read_session;
 extern const std::string_view peek;
 extern const std::string_view reset;
-extern const std::string_view purge_plan;
+extern const std::string_view lock_holders;
+extern const std::string_view missing_rights;
+extern const std::string_view purge_count_pages;
+extern const std::string_view purge_distributed;
+extern const std::string_view purge_find_keys;
+extern const std::string_view purge_keys;
 extern const std::string_view purge_pages;
+extern const std::string_view purge_plan;
+extern const std::string_view purge_shards;
 }  // namespace statements
 
 /// The statement of an algorithm: src/sql/<algorithm>.sql.

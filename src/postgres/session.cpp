@@ -156,25 +156,32 @@ class Session::Implementation {
   /// Finds out who the session is; throws SessionFailure if it cannot do a limiter's work.
   void introduce(const std::string& schema) {
     using Kind = SessionFailure::Kind;
-    const std::string query = expand_script(statements::read_session, variables_);
-    const pqxx::result result = translated(connection_, [&] {
-      pqxx::nontransaction transaction{connection_};
-      return transaction.exec(query);
-    });
-    const pqxx::row row = result.at(0);
+    const auto ask = [&](const std::string& query) {
+      return translated(connection_, [&] {
+        pqxx::nontransaction transaction{connection_};
+        return transaction.exec(query).at(0);
+      });
+    };
+    const pqxx::row row = ask(expand_script(statements::read_session, variables_));
     const std::string role = row["role"].c_str();
     if (!row["is_writable"].as<bool>()) {
       throw SessionFailure{Kind::connection,
                            "the server takes no writes: it is a standby or read-only"};
     }
+    if (!row["has_ledger"].as<bool>()) {
+      throw SessionFailure{Kind::schema,
+                           "the schema " + schema + " is not there: run limitrow migrate up"};
+    }
     if (!row["is_writer"].as<bool>()) {
       throw SessionFailure{Kind::schema, "role " + role + " is not the writer: GRANT " + schema +
                                              "_writer TO " + role + ", or set the role option"};
     }
-    if (integer(row["version"]) < kRequiredVersion) {
+    const auto version =
+        integer(ask("SELECT max(version) FROM " + quote_identifier(schema) + ".migrations")[0]);
+    if (version < kRequiredVersion) {
       throw SessionFailure{Kind::schema, "the schema " + schema + " is at version " +
-                                             std::to_string(integer(row["version"])) +
-                                             " and version " + std::to_string(kRequiredVersion) +
+                                             std::to_string(version) + " and version " +
+                                             std::to_string(kRequiredVersion) +
                                              " is needed: run limitrow migrate up"};
     }
   }

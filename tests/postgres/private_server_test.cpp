@@ -43,7 +43,7 @@ std::vector<pid_t> processes_in(const std::string& directory) {
   return found;
 }
 
-bool becomes_true(const std::function<bool()>& condition, milliseconds bound = seconds(15)) {
+bool becomes_true(const std::function<bool()>& condition, milliseconds bound = seconds(60)) {
   const auto deadline = std::chrono::steady_clock::now() + bound;
   while (!condition()) {
     if (std::chrono::steady_clock::now() >= deadline) return false;

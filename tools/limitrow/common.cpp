@@ -68,12 +68,21 @@ std::chrono::microseconds duration_option(const std::string& option, const std::
 
 namespace {
 
+/// A wait as a person reads it: to the second, or to the millisecond when it is short; rounded up,
+/// so that whoever waits that long has waited long enough.
+std::string wait_text(std::chrono::microseconds wait) {
+  if (wait < std::chrono::seconds{10}) {
+    return format_duration(std::chrono::ceil<std::chrono::milliseconds>(wait));
+  }
+  return format_duration(std::chrono::ceil<std::chrono::seconds>(wait));
+}
+
 std::string sentence(const Rule& rule, const Verdict& verdict) {
   std::string text = verdict.allowed ? "allowed" : "refused";
   text += "  " + rule.name() + "  " + std::to_string(verdict.remaining) + " of " +
           std::to_string(verdict.limit) + " left";
   if (!verdict.allowed && verdict.retry_after.count() > 0) {
-    text += "; try again in " + format_duration(verdict.retry_after);
+    text += "; try again in " + wait_text(verdict.retry_after);
   }
   if (!verdict.reason.empty()) {
     text += "  (" + std::string{to_string(verdict.source)} + ": " + verdict.reason + ")";

@@ -46,9 +46,8 @@ void status(const Common& common) {
     nlohmann::ordered_json entry{{"version", migration.version},
                                  {"name", migration.name},
                                  {"state", to_string(migration.state)}};
-    entry["applied_at"] = migration.applied_at.empty()
-                              ? nlohmann::ordered_json{}
-                              : nlohmann::ordered_json{migration.applied_at};
+    entry["applied_at"] = nullptr;
+    if (!migration.applied_at.empty()) entry["applied_at"] = migration.applied_at;
     list.push_back(std::move(entry));
   }
   if (common.json) print(list);

@@ -1,8 +1,14 @@
--- What a new session is: asked once per connection, before the first check.
--- Result, one row: version of the schema, whether the session is the writer, whether it can write, and
--- whether the settings that it was started with arrived (a pooler may have dropped them).
+-- What a new session is: asked once per connection, before the first check. Reads nothing that a role
+-- without rights may not read, so that it can say which right is missing.
+-- Result, one row: whether the ledger is there, whether the session is the writer, whether the server
+-- takes writes, whether the settings that the session was started with arrived (a pooler may have
+-- dropped them), and its role.
 SELECT
-  (SELECT max(version) FROM :"schema".migrations) AS version,
+  EXISTS (
+    SELECT FROM pg_catalog.pg_class AS c
+    JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE n.nspname = :'schema' AND c.relname = 'migrations'
+  ) AS has_ledger,
   EXISTS (
     SELECT FROM pg_catalog.pg_roles
     WHERE rolname = :'writer' AND pg_catalog.pg_has_role(oid, 'USAGE')

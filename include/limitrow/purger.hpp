@@ -32,7 +32,8 @@ struct PurgerOptions {
   std::chrono::microseconds grace = std::chrono::minutes{1};
   /// The most rows removed in one transaction. At least 1.
   std::int64_t batch = 10'000;
-  /// No batch is begun after this time; 0 means no limit. What is left is the next run's.
+  /// No batch but the first is begun after this time; 0 means no limit. What is left is the next
+  /// run's.
   std::chrono::microseconds max_time{0};
   /// A rest after each batch, for a server that has little to spare.
   std::chrono::microseconds pause{0};

@@ -224,7 +224,9 @@ void PurgeRun::finish_batch(std::int64_t removed) {
 }
 
 bool PurgeRun::out_of_time() const {
-  return options_.max_time.count() > 0 && steady_clock::now() - started_ >= options_.max_time;
+  // The first batch is always done: a slow connect must not end every run before it begins.
+  return report_.batches > 0 && options_.max_time.count() > 0 &&
+         steady_clock::now() - started_ >= options_.max_time;
 }
 
 }  // namespace limitrow::postgres

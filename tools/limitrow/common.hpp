@@ -64,5 +64,8 @@ void add_reset(CLI::App& app, Common& common);
 void add_purge(CLI::App& app, Common& common);
 void add_migrate(CLI::App& app, Common& common);
 void add_demo(CLI::App& app, Common& common);
+void add_doctor(CLI::App& app, Common& common);
+void add_pages(CLI::App& app, Common& common);
+void add_top(CLI::App& app, Common& common);
 
 }  // namespace limitrow::cli

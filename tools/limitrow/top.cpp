@@ -141,7 +141,7 @@ void add_top(CLI::App& app, Common& common) {
       ->check(CLI::IsMember({"fullness", "spent", "recent"}))
       ->capture_default_str();
   command.add_flag("--watch", options->watch, "Again and again, until ctrl-C");
-  command.add_option("--interval", options->interval, "With --watch: how often")
+  command.add_option("--interval", options->interval, "How often, when it watches")
       ->type_name("DURATION")
       ->capture_default_str();
 }

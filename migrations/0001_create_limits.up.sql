@@ -7,8 +7,9 @@
 \set writer :schema '_writer'
 \set purger :schema '_purger'
 \set reader :schema '_reader'
--- The database's clock as the statements read it: whole microseconds since 1970.
-\set now '((extract(epoch FROM statement_timestamp()) * 1000000)::bigint)'
+-- The database's clock as the statements read it: whole microseconds since 1970. As a subquery it is
+-- worked out once for a statement; in a policy it would else be worked out for each row.
+\set now '(SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint)'
 
 -- Roles first. One that is there is taken as it is, so that a DBA can make them beforehand; one that
 -- another migrator makes at this moment is as good.

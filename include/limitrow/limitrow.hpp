@@ -2,6 +2,7 @@
 #pragma once
 
 #include "limitrow/clock.hpp"             // IWYU pragma: export
+#include "limitrow/doctor.hpp"            // IWYU pragma: export
 #include "limitrow/errors.hpp"            // IWYU pragma: export
 #include "limitrow/key.hpp"               // IWYU pragma: export
 #include "limitrow/limiter.hpp"           // IWYU pragma: export
@@ -10,4 +11,5 @@
 #include "limitrow/postgres_limiter.hpp"  // IWYU pragma: export
 #include "limitrow/purger.hpp"            // IWYU pragma: export
 #include "limitrow/rule.hpp"              // IWYU pragma: export
+#include "limitrow/top.hpp"               // IWYU pragma: export
 #include "limitrow/verdict.hpp"           // IWYU pragma: export

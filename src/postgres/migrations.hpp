@@ -18,4 +18,7 @@ struct Migration {
 /// All of them, in order, without gaps. A new one is two files in migrations/ and a line here.
 [[nodiscard]] const std::vector<Migration>& all_migrations();
 
+/// A text without what version control and editors may change: a byte order mark, CR before LF.
+[[nodiscard]] std::string canonical_text(std::string_view text);
+
 }  // namespace limitrow::postgres

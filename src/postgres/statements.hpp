@@ -19,8 +19,22 @@ extern const std::string_view find_free;
 extern const std::string_view peek;
 extern const std::string_view replace;
 extern const std::string_view reset;
-extern const std::string_view purge_plan;
+extern const std::string_view doctor_logins;
+extern const std::string_view doctor_rows;
+extern const std::string_view doctor_session;
+extern const std::string_view doctor_snapshots;
+extern const std::string_view doctor_table;
+extern const std::string_view lock_holders;
+extern const std::string_view missing_rights;
+extern const std::string_view purge_count_pages;
+extern const std::string_view purge_distributed;
+extern const std::string_view purge_find_keys;
+extern const std::string_view purge_keys;
 extern const std::string_view purge_pages;
+extern const std::string_view purge_plan;
+extern const std::string_view purge_shards;
+extern const std::string_view top;
+extern const std::string_view top_rights;
 }  // namespace statements
 
 /// The statement of an algorithm: src/sql/<algorithm>.sql.

@@ -72,5 +72,8 @@ void add_purge(CLI::App& app, Common& common);
 void add_migrate(CLI::App& app, Common& common);
 void add_demo(CLI::App& app, Common& common);
 void add_bench(CLI::App& app, Common& common);
+void add_doctor(CLI::App& app, Common& common);
+void add_pages(CLI::App& app, Common& common);
+void add_top(CLI::App& app, Common& common);
 
 }  // namespace limitrow::cli

@@ -48,7 +48,10 @@ int main(int argc, char** argv) {
   limitrow::cli::add_purge(app, common);
   limitrow::cli::add_migrate(app, common);
   limitrow::cli::add_bench(app, common);
+  limitrow::cli::add_top(app, common);
+  limitrow::cli::add_doctor(app, common);
   limitrow::cli::add_demo(app, common);
+  limitrow::cli::add_pages(app, common);
 
   try {
     app.parse(argc, argv);

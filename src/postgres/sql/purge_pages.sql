@@ -3,18 +3,21 @@
 -- Locking: takes only rows that nobody holds (SKIP LOCKED), so it waits for no check. FOR UPDATE tests
 -- the age again on the row it locked: a row that a check revived meanwhile stays.
 --
--- Parameters: $1 tid and $2 tid, the range; $3 bigint, the cut-off; $4 bigint, at most so many rows.
--- Result, one row: the number removed.
+-- Variables: schema; first and past, two tids, the range; cut_off, microseconds; batch, at most so many rows.
+-- Result, one row: removed; found (batch, if there may be more in the range); the last tid looked at.
 WITH closed AS (
   SELECT ctid
   FROM :"schema".limits
-  WHERE ctid >= $1::tid AND ctid < $2::tid AND expires_at < $3::bigint
-  LIMIT $4::bigint
+  WHERE ctid >= :'first'::tid AND ctid < :'past'::tid AND expires_at < :cut_off
+  LIMIT :batch
   FOR UPDATE SKIP LOCKED
 ), removed AS (
   DELETE FROM :"schema".limits AS l
-  USING closed
-  WHERE l.ctid = closed.ctid AND l.expires_at < $3::bigint
+  WHERE l.ctid = ANY (ARRAY (SELECT ctid FROM closed)) AND l.expires_at < :cut_off
   RETURNING 1
 )
-SELECT count(*) FROM removed;
+SELECT
+  (SELECT count(*) FROM removed) AS removed,
+  count(*) AS found,
+  max(ctid) AS last
+FROM closed;

@@ -63,6 +63,7 @@ void add_peek(CLI::App& app, Common& common);
 void add_reset(CLI::App& app, Common& common);
 void add_purge(CLI::App& app, Common& common);
 void add_migrate(CLI::App& app, Common& common);
+void add_address(CLI::App& app, Common& common);
 void add_demo(CLI::App& app, Common& common);
 
 }  // namespace limitrow::cli

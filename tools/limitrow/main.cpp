@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
   limitrow::cli::add_reset(app, common);
   limitrow::cli::add_purge(app, common);
   limitrow::cli::add_migrate(app, common);
+  limitrow::cli::add_address(app, common);
   limitrow::cli::add_demo(app, common);
 
   try {

@@ -1,9 +1,11 @@
 /// All of limitrow: rate limits as rows in PostgreSQL.
 #pragma once
 
+#include "limitrow/client_address.hpp"    // IWYU pragma: export
 #include "limitrow/clock.hpp"             // IWYU pragma: export
 #include "limitrow/doctor.hpp"            // IWYU pragma: export
 #include "limitrow/errors.hpp"            // IWYU pragma: export
+#include "limitrow/http.hpp"              // IWYU pragma: export
 #include "limitrow/key.hpp"               // IWYU pragma: export
 #include "limitrow/limiter.hpp"           // IWYU pragma: export
 #include "limitrow/memory_limiter.hpp"    // IWYU pragma: export

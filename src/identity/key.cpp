@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "identity/normalise.hpp"
 #include "identity/sha256.hpp"
 #include "identity/utf8.hpp"
 #include "limitrow/errors.hpp"
@@ -19,6 +20,7 @@ namespace {
 constexpr std::size_t kMaxPrefixBytes = 63 + 1 + 2 + 1;
 constexpr std::size_t kMaxEncodedBytes = Key::kMaxStoredBytes - kMaxPrefixBytes;
 constexpr std::size_t kMaxNameBytes = 31;
+constexpr std::size_t kMinHmacKeyBytes = 16;
 
 /// Says which part, never what is in it: it may be personal data, and messages end up in logs. The
 /// name is not shown either, since a caller may have swapped the two.
@@ -84,28 +86,56 @@ void append_value(std::string& encoded, std::string_view value) {
   encoded.append(value, kept);
 }
 
-/// '#' and the SHA-256. No part encodes to a '#', so a digest is never taken for one.
-std::string digest(std::string_view encoded) { return '#' + identity::sha256_hex(encoded); }
+/// An HMAC in the place of a part. No part encodes to a '#', so it is never taken for one.
+void append_hmac(std::string& encoded, std::string_view hmac_key, std::string_view value,
+                 std::size_t index) {
+  if (hmac_key.size() < kMinHmacKeyBytes) {
+    throw OptionError("the hmac_key of part " + std::to_string(index + 1) + " of the key has " +
+                      std::to_string(hmac_key.size()) + " bytes: expected at least " +
+                      std::to_string(kMinHmacKeyBytes));
+  }
+  encoded += "#hmac:";
+  encoded += identity::hmac_sha256_hex(hmac_key, value);
+}
+
+void append_part(std::string& encoded, const Key::Part& part, std::size_t index) {
+  if (part.name.data() != nullptr) {
+    check_name(part.name, index);
+    encoded += part.name;
+    encoded += '=';
+  }
+  check_value(part.value, index);
+  const PartOptions& options = part.options;
+  std::string_view value = part.value;
+  std::string normalised;
+  if (options.trim_blanks || options.fold_case || options.nfc) {
+    normalised = identity::normalise(value, options);
+    value = normalised;
+    if (value.empty()) fail(index, "has only blanks, which are trimmed: nothing is left of it");
+  }
+  if (options.hmac_key) {
+    append_hmac(encoded, *options.hmac_key, value, index);
+  } else {
+    append_value(encoded, value);
+  }
+}
 
 std::string encode(std::span<const Key::Part> parts) {
   if (parts.empty()) throw KeyError("the key has no part: give at least one, such as an address");
   std::size_t size = 0;
-  for (const Key::Part& part : parts) size += part.name.size() + part.value.size() + 2;
+  bool hmac = false;
+  for (const Key::Part& part : parts) {
+    size += part.name.size() + part.value.size() + 2;
+    hmac = hmac || part.options.hmac_key.has_value();
+  }
   std::string encoded;
   encoded.reserve(size);
   for (std::size_t index = 0; index < parts.size(); ++index) {
-    const Key::Part& part = parts[index];
     if (index > 0) encoded += '/';
-    if (part.name.data() != nullptr) {
-      check_name(part.name, index);
-      encoded += part.name;
-      encoded += '=';
-    }
-    check_value(part.value, index);
-    append_value(encoded, part.value);
+    append_part(encoded, parts[index], index);
   }
-  if (encoded.size() > kMaxEncodedBytes) return digest(encoded);
-  return encoded;
+  if (encoded.size() <= kMaxEncodedBytes) return encoded;
+  return (hmac ? "#hmac#" : "#") + identity::sha256_hex(encoded);
 }
 
 }  // namespace

@@ -70,6 +70,7 @@ void add_refund(CLI::App& app, Common& common);
 void add_reset(CLI::App& app, Common& common);
 void add_purge(CLI::App& app, Common& common);
 void add_migrate(CLI::App& app, Common& common);
+void add_address(CLI::App& app, Common& common);
 void add_demo(CLI::App& app, Common& common);
 void add_bench(CLI::App& app, Common& common);
 void add_doctor(CLI::App& app, Common& common);

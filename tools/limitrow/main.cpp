@@ -50,6 +50,7 @@ int main(int argc, char** argv) {
   limitrow::cli::add_bench(app, common);
   limitrow::cli::add_top(app, common);
   limitrow::cli::add_doctor(app, common);
+  limitrow::cli::add_address(app, common);
   limitrow::cli::add_demo(app, common);
   limitrow::cli::add_pages(app, common);
 

@@ -198,14 +198,15 @@ class Session::Implementation {
 
   const std::string& prepared(const std::string& name, std::string_view script,
                               const ScriptVariables& variables) {
-    const auto [entry, fresh] = prepared_.emplace(name, "limitrow_" + name);
-    if (fresh) {
+    const auto inserted = prepared_.emplace(name, "limitrow_" + name);
+    const std::string& statement = inserted.first->second;
+    if (inserted.second) {
       translated(connection_, [&] {
-        connection_.prepare(entry->second, expand_script(script, variables));
+        connection_.prepare(statement, expand_script(script, variables));
         return 0;
       });
     }
-    return entry->second;
+    return statement;
   }
 
   AdoptedConnection connection_;

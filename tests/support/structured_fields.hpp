@@ -28,7 +28,7 @@ inline std::optional<std::vector<Member>> parse_list(std::string_view text) {
   const auto take_while = [&text](auto&& predicate) {
     std::size_t length = 0;
     while (length < text.size() && predicate(text[length])) ++length;
-    const std::string taken{text.substr(0, length)};
+    std::string taken{text.substr(0, length)};
     text.remove_prefix(length);
     return taken;
   };

@@ -1,10 +1,12 @@
 // Whom a resolver trusts, and what it says of others.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -150,6 +152,24 @@ TEST(ClientAddressTrust, a_header_from_an_untrusted_peer_gives_one_warning_a_min
   const AddressResolver copy = resolver;
   EXPECT_EQ(copy.resolve("10.0.0.5", lines).key, "10.0.0.5");
   EXPECT_EQ(warnings.size(), 3U) << "a copy shares the minute";
+}
+
+TEST(ClientAddressTrust, threads_share_the_minute) {  // B67
+  ManualClock clock;
+  std::atomic<int> warnings{0};
+  const AddressResolver resolver{
+      {.on_warning = [&](const std::string&) { ++warnings; }, .clock = &clock}};
+  std::vector<std::thread> threads;
+  threads.reserve(8);
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 1'000; ++round) {
+        static_cast<void>(resolver.resolve("10.0.0.5", {{"X-Forwarded-For", "1.1.1.1"}}));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(warnings, 1);
 }
 
 TEST(ClientAddressTrust, what_is_in_order_gives_no_warning) {

@@ -7,7 +7,7 @@
 # shellcheck disable=SC2034  # used by those who source this
 limitrow_packages=(
   build-essential cmake ninja-build pkgconf
-  libpqxx-dev libpq-dev libssl-dev libcli11-dev nlohmann-json3-dev libgtest-dev
+  libpqxx-dev libpq-dev libssl-dev libutf8proc-dev libcli11-dev nlohmann-json3-dev libgtest-dev
 )
 
 limitrow_step=''

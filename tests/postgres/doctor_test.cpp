@@ -150,8 +150,8 @@ TEST_F(DoctorTest, rows_closed_for_long_ask_for_the_purge) {
 }
 
 TEST_F(DoctorTest, a_login_in_both_roles_is_a_warning) {
-  database.query("postgres", "DROP ROLE IF EXISTS twofold; CREATE ROLE twofold LOGIN; GRANT " + writer +
-                                 ", " + schema() + "_purger TO twofold");
+  database.query("postgres", "DROP ROLE IF EXISTS twofold; CREATE ROLE twofold LOGIN; GRANT " +
+                                 writer + ", " + schema() + "_purger TO twofold");
   const auto findings = examine(options(database));
   database.query("postgres", "DROP ROLE twofold");
   expect_only(findings, {"logins"});

@@ -6,6 +6,7 @@
 
 #include "limitrow/limitrow.hpp"
 #include "postgres/migrations.hpp"
+#include "support/operations_fixture.hpp"
 #include "support/process.hpp"
 #include "support/test_database.hpp"
 
@@ -103,9 +104,9 @@ TEST(Migrate, psql_alone_makes_the_same_schema) {
   ASSERT_EQ(files.size(), postgres::all_migrations().size())
       << "each file is embedded, and the other way round";
   for (const auto& file : files) {
-    const support::ProcessResult result = support::run_process(
-        {test::server().binaries() + "/psql", "-X", "-q", "-1", "-v", "ON_ERROR_STOP=1", "-v",
-         "schema=" + test::schema(), "-d", by_psql.dsn("owner"), "-f", file});
+    const support::ProcessResult result =
+        support::run_process({test::client("psql"), "-X", "-q", "-1", "-v", "ON_ERROR_STOP=1", "-v",
+                              "schema=" + test::schema(), "-d", by_psql.dsn("owner"), "-f", file});
     ASSERT_EQ(result.exit_status, 0) << result.err;
   }
   // The template's extra grants for the tests' logins are not of the migrations' making.
@@ -120,10 +121,9 @@ TEST(Migrate, psql_alone_makes_the_same_schema) {
 TEST(Migrate, print_is_sql_that_makes_the_same_schema) {
   const TestDatabase database{TestDatabase::Migrated::no};
   Migrator migrator{options(database)};
-  const support::ProcessResult result =
-      support::run_process({test::server().binaries() + "/psql", "-X", "-q", "-v",
-                            "ON_ERROR_STOP=1", "-d", database.dsn("owner")},
-                           {.input = migrator.print()});
+  const support::ProcessResult result = support::run_process(
+      {test::client("psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", database.dsn("owner")},
+      {.input = migrator.print()});
   ASSERT_EQ(result.exit_status, 0) << result.err;
   EXPECT_EQ(migrator.status().front().state, State::applied);
   EXPECT_TRUE(migrator.up().empty());

@@ -45,7 +45,7 @@ TEST(PurgeCommand, json_has_the_fields_that_others_build_on) {
   const auto json = nlohmann::json::parse(run_command(database, "cron", {"purge", "--json"}).out);
   EXPECT_EQ(json["removed"], 50);
   EXPECT_GE(json["batches"], 1);
-  EXPECT_GE(json["pages_scanned"], 1);
+  EXPECT_GE(json["pages_scanned"], reads_pages(database) ? 1 : 0);
   EXPECT_GE(json["elapsed_ms"], 0);
   EXPECT_EQ(json["complete"], true);
 }

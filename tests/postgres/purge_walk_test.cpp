@@ -44,7 +44,7 @@ TEST(PurgeWalk, B107_one_run_leaves_no_closed_row_and_every_live_one) {
   const PurgeReport report = purge(options(database));
   EXPECT_EQ(report.removed, 100'000);
   EXPECT_TRUE(report.complete);
-  EXPECT_GT(report.pages, 0);
+  EXPECT_EQ(report.pages > 0, reads_pages(database));
   EXPECT_EQ(report.pages_scanned, report.pages);
   EXPECT_EQ(row_count(database), 1'000);
 }
@@ -299,7 +299,8 @@ TEST(PurgeWalk, a_server_that_stops_answering_is_given_up) {
   ::kill(backend, SIGSTOP);
   const auto frozen = std::chrono::steady_clock::now();
   EXPECT_THROW((void)run.get(), DatabaseError);
-  EXPECT_LT(std::chrono::steady_clock::now() - frozen, seconds{4});
+  // 300 ms and a second; a search by key (PostgreSQL 13) may take 20 budgets.
+  EXPECT_LT(std::chrono::steady_clock::now() - frozen, seconds{reads_pages(database) ? 4 : 10});
   ::kill(backend, SIGCONT);
 }
 

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <thread>
@@ -28,6 +29,17 @@ inline std::vector<std::string> environment_of(const std::string& database,
           "PSQLRC=/dev/null",
           "PGOPTIONS",
           "PGSERVICE"};
+}
+
+/// A client program of the server's version, or else the one in PATH.
+inline std::string client(const std::string& name) {
+  const std::string own = server().binaries() + "/" + name;
+  return std::filesystem::exists(own) ? own : name;
+}
+
+/// Where pages cannot be read in ranges the purge walks by keys and counts no pages.
+inline bool reads_pages(const TestDatabase& database) {
+  return std::stoi(database.value("app", "SHOW server_version_num")) >= 140000;
 }
 
 /// The command's words with the schema under test.

@@ -39,8 +39,14 @@ class Pooler {
     std::vector<std::string> argv{kProgram, directory_ + "/pgbouncer.ini"};
     if (::geteuid() == 0) argv.insert(argv.begin() + 1, {"-u", "postgres"});
     process_.emplace_back(argv);
-    EXPECT_TRUE(becomes_true([this] {
-      return std::filesystem::exists(directory_ + "/.s.PGSQL.6432");
+    // The socket is there a moment before it is listened on.
+    EXPECT_TRUE(becomes_true([&] {
+      try {
+        const pqxx::connection connection{dsn(logins.front())};
+        return true;
+      } catch (const pqxx::broken_connection&) {
+        return false;
+      }
     })) << process_.front().err();
   }
 

@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 #include <iostream>
 #include <memory>
@@ -60,7 +61,7 @@ void print_table(const std::vector<TopEntry>& entries) {
   for (const TopEntry& entry : entries) {
     rows.push_back({entry.rule + "/" + entry.algorithm, readable(entry.key),
                     std::to_string(entry.spent), std::to_string(entry.capacity),
-                    std::to_string(static_cast<int>(entry.fullness * 100 + 0.5)) + " %",
+                    std::to_string(std::lround(entry.fullness * 100)) + " %",
                     format_duration(std::chrono::ceil<std::chrono::seconds>(entry.empty_in)),
                     iso_time(entry.last_charge)});
   }

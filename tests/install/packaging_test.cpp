@@ -74,7 +74,7 @@ TEST_F(Packaging, the_crontab_line_purges_and_says_nothing) {
 }
 
 TEST_F(Packaging, systemd_finds_no_fault_in_the_units) {
-  if (!is_there("systemd-analyze")) GTEST_SKIP() << "systemd-analyze is not installed";
+  ASSERT_TRUE(is_there("systemd-analyze")) << "install systemd, as tools/test does";
   const fs::path units = prefix() / "lib/systemd/system";
   const fs::path copies = prefix() / "units";
   fs::create_directory(copies);
@@ -116,7 +116,7 @@ TEST_F(Packaging, the_manual_page_has_every_command_and_option_of_the_help) {
       EXPECT_NE(page.find("\\fB" + word + "\\fR"), std::string::npos) << command << " " << word;
     }
   }
-  if (!is_there("man")) GTEST_SKIP() << "man is not installed";
+  ASSERT_TRUE(is_there("man")) << "install man-db, as tools/test does";
   const ProcessResult result =
       run_process({"man", "--warnings", "-l", prefix() / "share/man/man1/limitrow.1"});
   EXPECT_EQ(result.exit_status, 0);

@@ -136,7 +136,7 @@ TEST(MigrateSteps, the_wait_for_a_table_has_a_limit_and_says_who_holds_it) {
 }
 
 TEST(MigrateSteps, B119_through_a_pooler_in_transaction_mode_twice) {
-  if (!Pooler::is_there()) GTEST_SKIP() << "pgbouncer is not installed";
+  ASSERT_TRUE(Pooler::is_there()) << "install pgbouncer, as tools/test does";
   const TestDatabase database{TestDatabase::Migrated::no};
   const Pooler pooler{database, {"owner"}};
   MigratorOptions pooled = options(database);

@@ -126,7 +126,7 @@ TEST(PurgeCommand, B117_a_reader_that_goes_away_is_no_death_by_signal) {
 }
 
 TEST(PurgeCommand, works_through_a_pooler_in_transaction_mode) {
-  if (!Pooler::is_there()) GTEST_SKIP() << "pgbouncer is not installed";
+  ASSERT_TRUE(Pooler::is_there()) << "install pgbouncer, as tools/test does";
   const TestDatabase database;
   fill(database, "gone/tb/", 5'000, true);
   const Pooler pooler{database, {"cron"}};

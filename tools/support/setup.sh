@@ -10,6 +10,10 @@ limitrow_packages=(
   libpqxx-dev libpq-dev libssl-dev libutf8proc-dev libcli11-dev nlohmann-json3-dev libgtest-dev
 )
 
+# What some tests use besides: a pooler, pg_cron, systemd-analyze, man.
+# shellcheck disable=SC2034
+limitrow_test_packages=(pgbouncer postgresql-15-cron systemd man-db)
+
 limitrow_step=''
 
 now_us() { printf '%s' "${EPOCHREALTIME//[!0-9]/}"; }
@@ -85,11 +89,12 @@ apt_install() {
 # Installing a server package makes a cluster "main" and starts it on port 5432 (and again at each
 # boot). limitrow wants the programs alone, so that is turned off for the length of the
 # installation: postgresql-common reads its settings, this one too, from createcluster.d as well, a
-# directory that may be filled before the package is there. The alternatives are heavier:
-# policy-rc.d would stop every service from starting and still leave a cluster that starts at the
-# next boot; an edited createcluster.conf would make a later upgrade ask about the change.
-# Whoever wants a system-wide server later makes one with `pg_createcluster VERSION main --start`.
-apt_install_without_cluster() (
+# directory that may be filled before the package is there. An edited createcluster.conf would make a
+# later upgrade ask about the change. Whoever wants a system-wide server later makes one with
+# `pg_createcluster VERSION main --start`.
+# PgBouncer, which some tests start for themselves, would be started too: policy-rc.d keeps services
+# from it, unless the machine has a policy of its own.
+apt_install_without_services() (
   directory=/etc/postgresql-common/createcluster.d
   # After every other file there, whose settings it has to win over.
   file=$directory/zz-limitrow-setup.conf
@@ -97,9 +102,11 @@ apt_install_without_cluster() (
   for path in "${directory%/*}" "$directory"; do
     [[ -d $path ]] || made=("$path" "${made[@]}")
   done
+  policy=/usr/sbin/policy-rc.d
+  [[ ! -e $policy ]] || policy=''
   # shellcheck disable=SC2317  # reached by the trap
   restore() {
-    as_root rm -f "$file"
+    as_root rm -f "$file" ${policy:+"$policy"}
     for path in "${made[@]}"; do
       # By now the package may have put its own files there; then the directory is no longer ours.
       as_root rmdir --ignore-fail-on-non-empty "$path"
@@ -112,6 +119,11 @@ apt_install_without_cluster() (
   as_root mkdir -p "$directory"
   printf '# Temporary, from the set-up of limitrow.\ncreate_main_cluster = false\n' |
     as_root tee "$file" >/dev/null
+  if [[ -n $policy ]]; then
+    printf '#!/bin/sh\n# Temporary, from the set-up of limitrow.\nexit 101\n' |
+      as_root tee "$policy" >/dev/null
+    as_root chmod 755 "$policy"
+  fi
   apt_install "$@"
 )
 
@@ -155,9 +167,5 @@ install_packages() {
   ((${#server[@]} == 0)) || server=("$(server_package)")
   missing+=("${server[@]}")
   printf '    installing, which may take some minutes: %s\n' "${missing[*]}"
-  if ((${#server[@]} > 0)); then
-    apt_install_without_cluster "${missing[@]}"
-  else
-    apt_install "${missing[@]}"
-  fi
+  apt_install_without_services "${missing[@]}"
 }

@@ -69,7 +69,7 @@ CREATE TABLE limitrow.limits (
     previous bigint,
     hits bigint[],
     CONSTRAINT limits_key_length CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 512))),
-    CONSTRAINT limits_previous CHECK ((previous >= 0)),
+    CONSTRAINT limits_previous CHECK (((previous >= 0) AND (previous <= '4611686018427387903'::bigint))),
     CONSTRAINT limits_ranges CHECK ((((window_start >= 0) AND (window_start <= '1152921504606846976'::bigint)) AND ((tokens >= 0) AND (tokens <= '4611686018427387904'::bigint)) AND (expires_at >= 0) AND (granted >= 0) AND (cost > 0) AND (capacity > 0) AND (rate >= 0) AND (unit > 0) AND (span > 0)))
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_cost_delay='0');

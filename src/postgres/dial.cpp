@@ -17,10 +17,18 @@ namespace {
 using Connection = std::unique_ptr<PGconn, decltype(&PQfinish)>;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-/// libpq's message without its final newline, or `otherwise` if it has none.
+/// libpq's message on one line, or `otherwise` if it has none.
 std::string message_of(const PGconn* connection, std::string otherwise) {
-  std::string message = connection == nullptr ? "" : PQerrorMessage(connection);
-  while (!message.empty() && message.back() == '\n') message.pop_back();
+  std::string message;
+  for (const char* c = connection == nullptr ? "" : PQerrorMessage(connection); *c != '\0'; ++c) {
+    const bool blank = *c == '\n' || *c == '\t' || *c == ' ';
+    if (!blank) {
+      message += *c;
+    } else if (!message.empty() && message.back() != ' ') {
+      message += ' ';
+    }
+  }
+  while (!message.empty() && message.back() == ' ') message.pop_back();
   return message.empty() ? otherwise : message;
 }
 

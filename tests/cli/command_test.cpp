@@ -170,6 +170,7 @@ TEST_F(Command, no_database_is_exit_3_within_the_budget_and_one_line_without_the
     EXPECT_EQ(result.exit_status, 3);
     EXPECT_EQ((result.out + result.err).find("sesame"), std::string::npos);
     EXPECT_EQ(json::parse(result.out)["source"], std::string{"outage_"} + policy) << result.out;
+    EXPECT_EQ(json::parse(result.out)["reason"].get<std::string>().find('\n'), std::string::npos);
   }
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{"purge"},
                                                     {"migrate", "up"},

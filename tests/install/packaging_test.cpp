@@ -141,7 +141,7 @@ TEST_F(Packaging, bash_completes_commands_and_their_options) {
 TEST_F(Packaging, zsh_takes_its_completion) {
   const fs::path script = prefix() / "share/zsh/site-functions/_limitrow";
   EXPECT_TRUE(read(script).starts_with("#compdef limitrow\n"));
-  if (!is_there("zsh")) GTEST_SKIP() << "zsh is not installed";
+  ASSERT_TRUE(is_there("zsh")) << "install zsh, as tools/test does";
   const ProcessResult result = run_process({"zsh", "-n", script});
   EXPECT_EQ(result.exit_status, 0) << result.err;
   // Each specification is one that _arguments can read.

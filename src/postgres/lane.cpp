@@ -138,7 +138,7 @@ void Lane::run_batch(std::unique_lock<std::mutex>& lock, Watchdog* watchdog) {
   if (watchdog != nullptr) watchdog->wake();
 
   std::optional<SessionFailure> failure;
-  const std::vector<std::optional<Answer>> answers = execute(failure);
+  std::vector<std::optional<Answer>> answers = execute(failure);
 
   lock.lock();
   sent_ = false;
@@ -150,7 +150,7 @@ void Lane::run_batch(std::unique_lock<std::mutex>& lock, Watchdog* watchdog) {
   for (std::size_t i = 0; i < merge_.entries().size(); ++i) {
     Request* request = merge_.entries()[i].request;
     if (request == nullptr) continue;  // Its time was up.
-    request->answer(i < answers.size() && answers[i] ? *answers[i]
+    request->answer(i < answers.size() && answers[i] ? std::move(*answers[i])
                                                      : outage_.answer(*request, trouble));
   }
   lock.lock();

@@ -63,7 +63,7 @@ std::vector<std::pair<std::string, std::string>> session_settings(std::chrono::m
     return std::to_string(std::max<std::int64_t>(1, duration / std::chrono::milliseconds{1}));
   };
   std::vector<std::pair<std::string, std::string>> settings{
-      // The marker by which the session knows that its settings arrived.
+      // The marker by which the doctor sees whether a pooler let the settings through.
       {"limitrow.session", "direct"},
       // Under serializable most checks of a hot key would fail; the locked row is all that is
       // needed.

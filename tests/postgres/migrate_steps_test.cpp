@@ -23,17 +23,6 @@ MigratorOptions options(const TestDatabase& database, const std::string& name = 
   return {.database = database.dsn("owner"), .schema = name};
 }
 
-template <typename E>
-std::string message_of(const std::function<void()>& run) {
-  try {
-    run();
-  } catch (const E& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "no error";
-  return {};
-}
-
 #define EXPECT_HAS(text, word) EXPECT_NE((text).find(word), std::string::npos) << (text)
 
 /// The real migrations and one more. The text is kept for as long as the program runs.

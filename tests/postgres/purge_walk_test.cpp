@@ -22,21 +22,6 @@ PurgerOptions options(const TestDatabase& database) {
 
 PurgeReport purge(PurgerOptions options) { return Purger{std::move(options)}.run(); }
 
-/// The message of the error that `run` throws, which has to be of type E.
-template <typename E>
-std::string message_of(const std::function<void()>& run) {
-  try {
-    run();
-  } catch (const E& error) {
-    return error.what();
-  } catch (const std::exception& error) {
-    ADD_FAILURE() << "another error: " << error.what();
-    return {};
-  }
-  ADD_FAILURE() << "no error";
-  return {};
-}
-
 TEST(PurgeWalk, B107_one_run_leaves_no_closed_row_and_every_live_one) {
   const TestDatabase database;
   fill(database, "gone/tb/", 100'000, true);

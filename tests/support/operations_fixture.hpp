@@ -81,6 +81,21 @@ inline bool becomes_true(const std::function<bool()>& condition,
   return true;
 }
 
+/// The message of the error that `run` throws, which has to be of type E.
+template <typename E>
+std::string message_of(const std::function<void()>& run) {
+  try {
+    run();
+  } catch (const E& error) {
+    return error.what();
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << "another error: " << error.what();
+    return {};
+  }
+  ADD_FAILURE() << "no error";
+  return {};
+}
+
 /// A session of a login's own with a transaction that stays open while the object lives.
 class OpenTransaction {
  public:

@@ -1,8 +1,7 @@
 -- What a new session is: asked once per connection, before the first check. Reads nothing that a role
 -- without rights may not read, so that it can say which right is missing.
 -- Result, one row: whether the ledger is there, whether the session is the writer, whether the server
--- takes writes, whether the settings that the session was started with arrived (a pooler may have
--- dropped them), and its role.
+-- takes writes, and the session's role.
 SELECT
   EXISTS (
     SELECT FROM pg_catalog.pg_class AS c
@@ -14,5 +13,4 @@ SELECT
     WHERE rolname = :'writer' AND pg_catalog.pg_has_role(oid, 'USAGE')
   ) AS is_writer,
   pg_catalog.current_setting('transaction_read_only') = 'off' AS is_writable,
-  pg_catalog.current_setting('limitrow.session', true) IS NOT DISTINCT FROM 'direct' AS has_settings,
   current_user AS role;

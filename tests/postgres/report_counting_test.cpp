@@ -141,7 +141,9 @@ TEST_P(Counting, b24_a_negative_cost_is_an_error_and_zero_takes_nothing) {
 TEST(CountingInPostgres, b27_a_client_killed_while_it_counts_leaves_no_immortal_counter) {
   const test::TestDatabase database;
   for (int i = 0; i < 5; ++i) {
-    support::ChildProcess child{{LIMITROW_COMMAND, "check", "r 3/500ms", "k", "--times", "200",
+    // So many times that the child is still counting when it is killed, and lives through the
+    // refusals that its predecessor left behind.
+    support::ChildProcess child{{LIMITROW_COMMAND, "check", "r 3/500ms", "k", "--times", "1000000",
                                  "--schema", test::schema(), "--database", database.dsn("app")}};
     ASSERT_TRUE(child.wait_for_output("allowed", std::chrono::seconds{10}));
     child.kill(SIGKILL);

@@ -62,8 +62,8 @@ class Limiter {
   [[nodiscard]] virtual Verdict check(const Rule& rule, const Key& key, std::int64_t cost = 1) = 0;
 
   /// The same without waiting: `callback` gets the verdict exactly once, on another thread or
-  /// before this returns. Throws CostError at once; a schema or role fault arrives as a refusal
-  /// from Source::fault.
+  /// before this returns. An exception that leaves the callback is dropped. Throws CostError at
+  /// once; a schema or role fault arrives as a refusal from Source::fault.
   virtual void check_async(const Rule& rule, const Key& key, std::int64_t cost,
                            Callback callback) = 0;
 

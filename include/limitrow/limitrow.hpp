@@ -13,5 +13,6 @@
 #include "limitrow/postgres_limiter.hpp"  // IWYU pragma: export
 #include "limitrow/purger.hpp"            // IWYU pragma: export
 #include "limitrow/rule.hpp"              // IWYU pragma: export
+#include "limitrow/statistics.hpp"        // IWYU pragma: export
 #include "limitrow/top.hpp"               // IWYU pragma: export
 #include "limitrow/verdict.hpp"           // IWYU pragma: export

@@ -11,6 +11,28 @@
 /// budget, for queueing, connecting and running together; then the rule's outage policy answers
 /// and the verdict says so. While the database is known to be down, because an attempt failed,
 /// that answer comes at once; before the first attempt has ended checks wait for it.
+///
+/// The denial cache. A key that was refused is refused again without asking, for as long as its row
+/// as it was then would still refuse, and for at most denial_cache_age: an attack costs one
+/// statement a second and process. It knows what each cost would meet and when something is given
+/// back. What happened to the row since it does not know, so within that age it may refuse
+///  - after a reset or a refund by another process (this process's own are known),
+///  - after the row was changed by hand, or by a check of another version of the rule,
+///  - after the server's clock jumped,
+///  - after a crash of the server that lost the charges it refuses for (synchronous_commit).
+/// A raised limit is known: the rule of each check is what it is judged by. It never admits
+/// anything. A retry_after from it may be too short by as long as the statement took to arrive;
+/// peek, refund and reset never read it.
+///
+/// What is uncertain. A check whose connection broke while its statement ran was charged once or
+/// not at all; it is never sent twice. Nor is a check charged after its caller gave up where the
+/// server can be told so: statement_timeout is 0.9 of the budget.
+///
+/// fork(). The child neither uses nor closes the parent's connections: at its first call it makes
+/// connections, threads, a denial cache and statistics of its own, and what it inherited is left
+/// as it is. Calls that waited in the parent are the parent's.
+///
+/// Signals. The host's handling of SIGPIPE is left alone, and no broken connection raises it.
 #pragma once
 
 #include <chrono>
@@ -19,6 +41,7 @@
 
 #include "limitrow/clock.hpp"
 #include "limitrow/limiter.hpp"
+#include "limitrow/statistics.hpp"
 
 namespace limitrow {
 
@@ -40,6 +63,11 @@ struct PostgresOptions {
   /// Whether a verdict waits until it would survive a crash of the server. Off loses at most the
   /// last 0.6 s or so of counts in a crash and is 2.5 times as fast.
   bool synchronous_commit = false;
+  /// The most keys that the denial cache remembers; at some 300 bytes each. 0 turns it off, else
+  /// 2 to 10,000,000.
+  std::size_t denial_cache_keys = 16'384;
+  /// The longest that a refusal is remembered. 0 turns the cache off; at most 10 s.
+  std::chrono::microseconds denial_cache_age = std::chrono::seconds{1};
   /// For tests; must outlive the limiter. Null: the database's clock, which is what production
   /// wants.
   const Clock* clock = nullptr;
@@ -50,12 +78,16 @@ class PostgresLimiter final : public Limiter {
   /// Starts connecting and returns at once. Throws OptionError for options out of range or a
   /// connection string that cannot be read; a database that is away is no error.
   explicit PostgresLimiter(const PostgresOptions& options);
-  /// Answers every outstanding check by its rule's outage policy, then closes the connections.
+  /// Answers every outstanding check by its rule's outage policy, each exactly once and with the
+  /// reason, then closes the connections. No other call may be running that waits.
   ~PostgresLimiter() override;
 
   [[nodiscard]] Verdict check(const Rule& rule, const Key& key, std::int64_t cost = 1) override;
-  /// Never blocks; calls back on a thread of the limiter's. Callbacks should be short: while one
-  /// runs, its lane does nothing else. One that throws ends the program, as from any thread.
+  /// Never blocks; calls back on a thread of the limiter's, or before this returns. Callbacks
+  /// should be short: while one runs, its lane does nothing else. An exception that leaves one is
+  /// dropped and counted (Statistics::callback_errors), since others wait for the same thread. A
+  /// call that waits (check, check_all, peek, refund, reset) inside a callback of the same limiter
+  /// throws Error at once; check_async is welcome there.
   void check_async(const Rule& rule, const Key& key, std::int64_t cost, Callback callback) override;
   using Limiter::check_all;
   [[nodiscard]] Decision check_all(std::span<const Check> checks) override;
@@ -63,6 +95,9 @@ class PostgresLimiter final : public Limiter {
                  std::optional<Instant> charged_at = std::nullopt) override;
   [[nodiscard]] Verdict peek(const Rule& rule, const Key& key) override;
   bool reset(const Rule& rule, const Key& key) override;
+
+  /// What was done since this limiter was made; in the child of a fork, since the fork.
+  [[nodiscard]] Statistics statistics() const;
 
  private:
   class Implementation;

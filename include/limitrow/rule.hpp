@@ -78,6 +78,12 @@ class Rule {
   [[nodiscard]] Algorithm algorithm() const noexcept { return algorithm_; }
   [[nodiscard]] OutagePolicy on_outage() const noexcept { return on_outage_; }
 
+  /// Units per token: what a row counts in, chosen so that nothing is ever rounded. 1 for all but
+  /// the token bucket.
+  [[nodiscard]] std::int64_t unit() const noexcept { return unit_; }
+  /// Token bucket: units given back per microsecond. 0 for the others.
+  [[nodiscard]] std::int64_t rate() const noexcept { return rate_; }
+
   /// What stored keys of this rule begin with: "login/tb/". The algorithm's short code is part of
   /// it, so that one rule under another algorithm starts afresh instead of misreading old rows.
   [[nodiscard]] const std::string& key_prefix() const noexcept { return key_prefix_; }
@@ -95,6 +101,8 @@ class Rule {
   std::int64_t capacity_;
   Algorithm algorithm_;
   OutagePolicy on_outage_;
+  std::int64_t unit_ = 1;
+  std::int64_t rate_ = 0;
   std::string key_prefix_;
 };
 

@@ -39,10 +39,13 @@ struct Verdict {
   /// When all that was spent will have been given back. 50 s (2.5 tokens at one each 20 s).
   std::chrono::microseconds reset_after{0};
   Source source = Source::database;
-  /// Why the source is an outage or a fault, for a log; empty otherwise.
-  std::string reason;
+  /// Why the source is an outage or a fault, or why nobody judged, for a log; else empty.
+  std::string reason{};
   /// The instant that was judged by, on the clock that decided.
   Instant decided_at{};
+  /// False only in a refused decision of check_all, where another rule's refusal was known before
+  /// anybody looked at this one: `allowed` then says that this rule is not who refused.
+  bool judged = true;
 };
 
 }  // namespace limitrow

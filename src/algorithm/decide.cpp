@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
 #include <string>
 
 #include "algorithm/fixed_window.hpp"
@@ -58,21 +57,11 @@ const Functions& functions_of(Algorithm algorithm) {
 }  // namespace
 
 Terms terms_of(const Rule& rule) {
-  const std::int64_t span = rule.window().count();
-  if (rule.algorithm() != Algorithm::token_bucket) {
-    return {.algorithm = rule.algorithm(),
-            .capacity = rule.limit(),
-            .rate = 0,
-            .unit = 1,
-            .span = span};
-  }
-  const std::int64_t divisor = std::gcd(rule.limit(), span);
-  const std::int64_t unit = span / divisor;
   return {.algorithm = rule.algorithm(),
-          .capacity = rule.capacity() * unit,
-          .rate = rule.limit() / divisor,
-          .unit = unit,
-          .span = span};
+          .capacity = rule.capacity() * rule.unit(),
+          .rate = rule.rate(),
+          .unit = rule.unit(),
+          .span = rule.window().count()};
 }
 
 std::int64_t level(const State& state, std::int64_t now, const Terms& terms) {

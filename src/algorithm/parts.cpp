@@ -72,18 +72,26 @@ Decision decision_of(std::span<const Check> checks, const Parts& parts,
   return decision;
 }
 
+Verdict unjudged(const Part& part, Source source, std::int64_t now) {
+  return {.allowed = true,
+          .limit = part.terms.capacity / part.terms.unit,
+          .source = source,
+          .reason = "not judged: another rule refuses the decision",
+          .decided_at = Instant{std::chrono::microseconds{now}},
+          .judged = false};
+}
+
 std::vector<Verdict> closed_verdicts(const Parts& parts, std::int64_t now) {
   std::vector<Verdict> verdicts;
   for (const Part& part : parts.parts) {
-    // A part that is open is not asked for: it says what it could take, and that it does not
-    // refuse.
-    Verdict verdict{.allowed = !part.closed,
-                    .limit = part.closed ? 0 : part.terms.capacity / part.terms.unit,
-                    .source = Source::memory,
-                    .reason = part.closed ? "" : "not judged: a limit of 0 refuses the decision",
-                    .decided_at = Instant{std::chrono::microseconds{now}}};
-    if (part.closed) verdict.retry_after = verdict.reset_after = part.window;
-    verdicts.push_back(std::move(verdict));
+    if (!part.closed) {
+      verdicts.push_back(unjudged(part, Source::memory, now));
+      continue;
+    }
+    verdicts.push_back({.retry_after = part.window,
+                        .reset_after = part.window,
+                        .source = Source::memory,
+                        .decided_at = Instant{std::chrono::microseconds{now}}});
   }
   return verdicts;
 }

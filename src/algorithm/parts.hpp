@@ -39,7 +39,10 @@ struct Parts {
 [[nodiscard]] Decision decision_of(std::span<const Check> checks, const Parts& parts,
                                    const std::vector<Verdict>& verdicts);
 
-/// The verdicts where a limit of 0 refuses the decision: nobody needs to ask for the others.
+/// The verdict on a part that nobody needs to ask for, since another refuses the decision.
+[[nodiscard]] Verdict unjudged(const Part& part, Source source, std::int64_t now);
+
+/// The verdicts where a limit of 0 refuses the decision.
 [[nodiscard]] std::vector<Verdict> closed_verdicts(const Parts& parts, std::int64_t now);
 
 }  // namespace limitrow::algorithm

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "algorithm/decide.hpp"
+#include "identity/stored_key.hpp"
 #include "memory/memory_store.hpp"
 
 namespace limitrow {
@@ -26,7 +27,7 @@ class MemoryLimiter::Implementation {
     if (cost == 0) return peek(rule, key);
     const algorithm::Terms terms = algorithm::terms_of(rule);
     const std::int64_t units = algorithm::units_of(rule, terms, cost);
-    return store_.check(rule.key_prefix() + key.encoded(), terms, units, now(), Source::memory);
+    return store_.check(StoredKey{rule, key}.view(), terms, units, now(), Source::memory);
   }
 
   Decision check_all(std::span<const Check> checks) {
@@ -41,20 +42,17 @@ class MemoryLimiter::Implementation {
                  std::optional<Instant> charged_at) {
     if (rule.limit() == 0) return refuse(rule, cost);
     const algorithm::Terms terms = algorithm::terms_of(rule);
-    return store_.refund(rule.key_prefix() + key.encoded(), terms,
-                         algorithm::units_of(rule, terms, cost),
+    return store_.refund(StoredKey{rule, key}.view(), terms, algorithm::units_of(rule, terms, cost),
                          algorithm::microseconds_of(charged_at), now(), Source::memory);
   }
 
   Verdict peek(const Rule& rule, const Key& key) const {
     if (rule.limit() == 0) return refuse(rule, 0);
-    return store_.peek(rule.key_prefix() + key.encoded(), algorithm::terms_of(rule), now(),
+    return store_.peek(StoredKey{rule, key}.view(), algorithm::terms_of(rule), now(),
                        Source::memory);
   }
 
-  bool reset(const Rule& rule, const Key& key) {
-    return store_.reset(rule.key_prefix() + key.encoded());
-  }
+  bool reset(const Rule& rule, const Key& key) { return store_.reset(StoredKey{rule, key}.view()); }
 
  private:
   [[nodiscard]] Verdict refuse(const Rule& rule, std::int64_t cost) const {
@@ -82,7 +80,11 @@ Verdict MemoryLimiter::check(const Rule& rule, const Key& key, std::int64_t cost
 
 void MemoryLimiter::check_async(const Rule& rule, const Key& key, std::int64_t cost,
                                 Callback callback) {
-  callback(implementation_->check(rule, key, cost));
+  const Verdict verdict = implementation_->check(rule, key, cost);
+  try {
+    callback(verdict);
+  } catch (...) {  // NOLINT(bugprone-empty-catch): as Limiter says, for both kinds.
+  }
 }
 
 Decision MemoryLimiter::check_all(std::span<const Check> checks) {

@@ -12,11 +12,11 @@ std::string_view MemoryStore::prefix_of(std::string_view key) {
   return key.substr(0, key.find('/', key.find('/') + 1));
 }
 
-Generations& MemoryStore::generations_of(std::string_view key) {
+MemoryStore::Rows& MemoryStore::generations_of(std::string_view key) {
   const std::string_view prefix = prefix_of(key);
   const auto found = rules_.find(prefix);
   if (found != rules_.end()) return found->second;
-  return rules_.emplace(prefix, Generations{keys_per_generation_}).first->second;
+  return rules_.emplace(prefix, Rows{keys_per_generation_}).first->second;
 }
 
 Verdict MemoryStore::check(std::string_view key, const algorithm::Terms& terms, std::int64_t cost,
@@ -27,7 +27,7 @@ Verdict MemoryStore::check(std::string_view key, const algorithm::Terms& terms, 
 
 Verdict MemoryStore::check_locked(std::string_view key, const algorithm::Terms& terms,
                                   std::int64_t cost, std::int64_t now, Source source) {
-  Generations& generations = generations_of(key);
+  Rows& generations = generations_of(key);
   if (algorithm::State* state = generations.use(key, now)) {
     return algorithm::decide(*state, now, terms, cost, source);
   }

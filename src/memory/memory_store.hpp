@@ -38,9 +38,11 @@ class MemoryStore {
   bool reset(std::string_view key);
 
  private:
+  using Rows = Generations<algorithm::State>;
+
   /// A rule's own generations, so that a flood on one rule forgets no key of another.
   [[nodiscard]] static std::string_view prefix_of(std::string_view key);
-  Generations& generations_of(std::string_view key);
+  Rows& generations_of(std::string_view key);
   Verdict check_locked(std::string_view key, const algorithm::Terms& terms, std::int64_t cost,
                        std::int64_t now, Source source);
   [[nodiscard]] const algorithm::State& find(std::string_view key) const;
@@ -54,7 +56,7 @@ class MemoryStore {
 
   mutable std::mutex mutex_;
   std::size_t keys_per_generation_;
-  std::unordered_map<std::string, Generations, Hash, std::equal_to<>> rules_;
+  std::unordered_map<std::string, Rows, Hash, std::equal_to<>> rules_;
 };
 
 }  // namespace limitrow::memory

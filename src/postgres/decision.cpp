@@ -68,33 +68,39 @@ void mend_clocks(Session& session, Batch& batch, Parts parts, const std::vector<
   }
 }
 
-void append(std::vector<Verdict>& verdicts, Parts parts, const std::vector<Row>& rows,
-            bool allowed) {
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const Row& row = rows[i];
-    const algorithm::Terms& terms = parts[i].terms;
-    verdicts.push_back(
-        allowed ? algorithm::describe(row.state, row.asked_at, terms, parts[i].cost, true,
-                                      Source::database)
-                : algorithm::look(row.state, row.asked_at, terms, parts[i].cost, Source::database));
+/// What a decision gives.
+struct Result {
+  std::vector<Verdict> verdicts;
+  std::vector<Denial>& denials;
+
+  void append(Parts parts, const std::vector<Row>& rows, bool allowed) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const Row& row = rows[i];
+      const algorithm::Terms& terms = parts[i].terms;
+      const std::int64_t cost = parts[i].cost;
+      verdicts.push_back(
+          allowed
+              ? algorithm::describe(row.state, row.asked_at, terms, cost, true, Source::database)
+              : algorithm::look(row.state, row.asked_at, terms, cost, Source::database));
+      if (verdicts.back().allowed) continue;
+      denials.push_back({.key = parts[i].key, .state = row.state, .asked_at = row.asked_at});
+    }
   }
-}
+};
 
 /// One algorithm: one statement.
-std::vector<Verdict> decide_one(Session& session, Batch& batch, Parts parts) {
+void decide_one(Session& session, Batch& batch, Parts parts, Result& result) {
   fill(batch, parts, 1);
   const std::vector<Row> rows =
       ordered(session.check_all(parts.front().terms.algorithm, batch), parts);
   const bool allowed = charged(rows);
   if (!allowed) mend_clocks(session, batch, parts, rows);
-  std::vector<Verdict> verdicts;
-  append(verdicts, parts, rows, allowed);
-  return verdicts;
+  result.append(parts, rows, allowed);
 }
 
 /// Several algorithms: one transaction.
-std::vector<Verdict> decide_several(Session& session, Batch& batch,
-                                    const std::vector<Parts>& groups) {
+void decide_several(Session& session, Batch& batch, const std::vector<Parts>& groups,
+                    Result& result) {
   session.begin();
   std::vector<std::vector<Row>> rows;
   try {
@@ -114,7 +120,6 @@ std::vector<Verdict> decide_several(Session& session, Batch& batch,
     throw;
   }
   const bool allowed = rows.size() == groups.size() && charged(rows.back());
-  std::vector<Verdict> verdicts;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (!allowed && i >= rows.size()) {
       // Not asked any more once an earlier one refused: see what it would have said.
@@ -126,20 +131,25 @@ std::vector<Verdict> decide_several(Session& session, Batch& batch,
       for (Row& row : rows[i]) algorithm::take_back(row.state, row.granted);
       mend_clocks(session, batch, groups[i], rows[i]);
     }
-    append(verdicts, groups[i], rows[i], allowed);
+    result.append(groups[i], rows[i], allowed);
   }
-  return verdicts;
 }
 
 }  // namespace
 
 std::vector<Verdict> decide(Session& session, Batch& batch,
-                            const std::vector<algorithm::Part>& parts) {
+                            const std::vector<algorithm::Part>& parts,
+                            std::vector<Denial>& denials) {
   const std::vector<Parts> groups = groups_of(parts);
   for (int tries = 1;; ++tries) {
     try {
-      return groups.size() == 1 ? decide_one(session, batch, groups.front())
-                                : decide_several(session, batch, groups);
+      Result result{.verdicts = {}, .denials = denials};
+      if (groups.size() == 1) {
+        decide_one(session, batch, groups.front(), result);
+      } else {
+        decide_several(session, batch, groups, result);
+      }
+      return std::move(result.verdicts);
     } catch (const SessionFailure& failure) {
       if (failure.kind() != SessionFailure::Kind::conflict) throw;
       if (tries == kTries) {

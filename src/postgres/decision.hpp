@@ -10,13 +10,15 @@
 #include <vector>
 
 #include "algorithm/parts.hpp"
+#include "postgres/denial_cache.hpp"
 #include "postgres/session.hpp"
 
 namespace limitrow::postgres {
 
 /// One verdict per part, in their order. `parts` are sorted by algorithm and key; batch.now is the
-/// time to judge by. Throws SessionFailure.
+/// time to judge by. The rows that refused are added to `denials`. Throws SessionFailure.
 [[nodiscard]] std::vector<Verdict> decide(Session& session, Batch& batch,
-                                          const std::vector<algorithm::Part>& parts);
+                                          const std::vector<algorithm::Part>& parts,
+                                          std::vector<Denial>& denials);
 
 }  // namespace limitrow::postgres

@@ -21,11 +21,37 @@ constexpr milliseconds kMaxBackoff{500};
 /// server itself stops it at 0.9 of the budget; one that does not is frozen or out of reach.
 constexpr int kPatiencePercent = 105;
 
+Trouble being_destroyed() {
+  return {.cause = Cause::destroyed, .reason = "the limiter is being destroyed"};
+}
+
+/// What a failed statement means for those that it left without an answer.
+Trouble trouble_of(const SessionFailure& failure) {
+  switch (failure.kind()) {
+    case SessionFailure::Kind::schema:
+      return {.cause = Cause::fault, .reason = failure.what()};
+    case SessionFailure::Kind::connection:
+      return {.cause = Cause::disconnected, .reason = failure.what()};
+    case SessionFailure::Kind::retry:
+    case SessionFailure::Kind::conflict:
+      break;
+  }
+  return {.cause = Cause::contended, .reason = failure.what()};
+}
+
+/// Whether the cost was taken, of all that was asked.
+bool is_allowed(const Answer& answer) {
+  if (answer.verdicts.empty()) return answer.verdict.allowed;
+  return std::all_of(answer.verdicts.begin(), answer.verdicts.end(),
+                     [](const Verdict& verdict) { return verdict.allowed; });
+}
+
 }  // namespace
 
-Lane::Lane(const LaneOptions& options, Outage& outage)
+Lane::Lane(const LaneOptions& options, Outage& outage, DenialCache& denials)
     : options_{options},
       outage_{outage},
+      denials_{denials},
       merge_{options.max_batch},
       random_{std::random_device{}()},
       thread_{[this] { run(); }} {}
@@ -45,14 +71,13 @@ void Lane::stop() {
     interrupt_.raise();
   }
   wake_.notify_all();
-  answer_all(std::move(waiting), {.reason = "the limiter is being destroyed"});
+  answer_all(std::move(waiting), being_destroyed());
 }
 
 void Lane::submit(Request& request, bool may_run, Watchdog& watchdog) {
   std::unique_lock lock{mutex_};
   if (stopping_ || state_ == State::down) {
-    const Trouble trouble =
-        stopping_ ? Trouble{.reason = "the limiter is being destroyed"} : trouble_;
+    const Trouble trouble = stopping_ ? being_destroyed() : trouble_;
     lock.unlock();
     return answer_all({&request}, trouble);
   }
@@ -98,10 +123,12 @@ void Lane::connect(std::unique_lock<std::mutex>& lock) {
   try {
     session_ = std::make_unique<Session>(options_.session, interrupt_);
   } catch (const SessionFailure& failure) {
-    trouble = {.fault = failure.kind() == SessionFailure::Kind::schema, .reason = failure.what()};
+    const bool fault = failure.kind() == SessionFailure::Kind::schema;
+    trouble = {.cause = fault ? Cause::fault : Cause::unreachable, .reason = failure.what()};
   } catch (const std::exception& error) {
-    trouble = {.reason = error.what()};
+    trouble = {.cause = Cause::unreachable, .reason = error.what()};
   }
+  (session_ ? counters_.connects : counters_.failed_connects).add();
   lock.lock();
   busy_ = false;
   if (session_) {
@@ -145,14 +172,8 @@ void Lane::run_batch(std::unique_lock<std::mutex>& lock, Watchdog* watchdog) {
   lock.unlock();
   // From here on the entries are this thread's alone.
   if (failure && failure->kind() == SessionFailure::Kind::connection) lose_connection();
-  const Trouble trouble{.fault = failure && failure->kind() == SessionFailure::Kind::schema,
-                        .reason = failure ? failure->what() : ""};
-  for (std::size_t i = 0; i < merge_.entries().size(); ++i) {
-    Request* request = merge_.entries()[i].request;
-    if (request == nullptr) continue;  // Its time was up.
-    request->answer(i < answers.size() && answers[i] ? std::move(*answers[i])
-                                                     : outage_.answer(*request, trouble));
-  }
+  for (Denial& denial : merge_.denials()) denials_.remember(std::move(denial), sent_at_);
+  hand_out(std::move(answers), failure ? trouble_of(*failure) : Trouble{});
   lock.lock();
   busy_ = false;
   const bool more = stopping_ || state_ != State::ready || !queue_.empty();
@@ -175,6 +196,27 @@ std::vector<std::optional<Answer>> Lane::execute(std::optional<SessionFailure>& 
   } catch (const SessionFailure& error) {
     failure = error;
     return {};
+  }
+}
+
+void Lane::hand_out(std::vector<std::optional<Answer>> answers, const Trouble& trouble) {
+  using std::chrono::microseconds;
+  const SteadyTime now = std::chrono::steady_clock::now();
+  counters_.batch_sizes.add(merge_.entries().size());
+  for (std::size_t i = 0; i < merge_.entries().size(); ++i) {
+    Request* request = merge_.entries()[i].request;
+    if (request == nullptr) continue;  // Its time was up.
+    if (i >= answers.size() || !answers[i]) {
+      request->answer(outage_.answer(*request, trouble));
+      continue;
+    }
+    const auto took =
+        std::chrono::duration_cast<microseconds>(now - request->deadline) + options_.budget;
+    counters_.latency.add(static_cast<std::uint64_t>(std::max<std::int64_t>(0, took.count())));
+    if (merge_.checks()) {
+      (is_allowed(*answers[i]) ? counters_.allowed : counters_.refused).add();
+    }
+    request->answer(std::move(*answers[i]));
   }
 }
 
@@ -214,7 +256,8 @@ SteadyTime Lane::expire(SteadyTime now) {
       }
     }
   }
-  answer_all(std::move(overdue), {.reason = "no answer within the budget"});
+  answer_all(std::move(overdue),
+             {.cause = Cause::timeout, .reason = "no answer within the budget"});
   return next;
 }
 

@@ -17,6 +17,8 @@
 #include <thread>
 #include <vector>
 
+#include "postgres/counters.hpp"
+#include "postgres/denial_cache.hpp"
 #include "postgres/merge.hpp"
 #include "postgres/outage.hpp"
 #include "postgres/request.hpp"
@@ -34,8 +36,8 @@ struct LaneOptions {
 
 class Lane {
  public:
-  /// Starts the thread, which connects at once. Both references must outlive the lane.
-  Lane(const LaneOptions& options, Outage& outage);
+  /// Starts the thread, which connects at once. The references must outlive the lane.
+  Lane(const LaneOptions& options, Outage& outage, DenialCache& denials);
   /// stop() and join() must have been called.
   ~Lane();
 
@@ -54,6 +56,9 @@ class Lane {
   /// Waits for the thread to end after stop(). expire() may still be called until then and after.
   void join();
 
+  /// What the lane has done; may be read at any time.
+  [[nodiscard]] const LaneCounters& counters() const { return counters_; }
+
  private:
   enum class State {
     connecting,  ///< no attempt has failed since the last success: requests wait for it
@@ -67,12 +72,15 @@ class Lane {
   void run_batch(std::unique_lock<std::mutex>& lock, Watchdog* watchdog);
   /// The answers to merge_'s entries; one without an answer fares by `failure`.
   std::vector<std::optional<Answer>> execute(std::optional<SessionFailure>& failure);
+  void hand_out(std::vector<std::optional<Answer>> answers, const Trouble& trouble);
   void lose_connection();
   void answer_all(std::vector<Request*> requests, const Trouble& trouble);
   [[nodiscard]] std::vector<Request*> take_queue();
 
   const LaneOptions& options_;
   Outage& outage_;
+  DenialCache& denials_;
+  LaneCounters counters_;
   Interrupt interrupt_;
 
   std::mutex mutex_;

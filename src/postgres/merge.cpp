@@ -14,6 +14,7 @@ void Merge::clear() {
   entries_.clear();
   for (std::size_t i = 0; i < used_; ++i) table_[slots_[i].place] = 0;
   used_ = 0;
+  denials_.clear();
 }
 
 void Merge::take(Request& request) {
@@ -143,21 +144,23 @@ std::vector<Answer> Merge::run(Session& session, Batch& batch) {
     case Request::Kind::reset:
       return forget(session.reset(batch));
     case Request::Kind::decide:
-      return {{.verdict = {}, .removed = false, .verdicts = decide(session, batch, parts_)}};
+      return {
+          {.verdict = {}, .removed = false, .verdicts = decide(session, batch, parts_, denials_)}};
   }
   return {};
 }
 
-std::vector<Answer> Merge::judge(const std::vector<Row>& rows) const {
+std::vector<Answer> Merge::judge(const std::vector<Row>& rows) {
   std::vector<Answer> answers;
   for (std::optional<Answer>& answer : judge(by_slot(rows))) answers.push_back(std::move(*answer));
   return answers;
 }
 
-std::vector<std::optional<Answer>> Merge::judge(const std::vector<const Row*>& row_of) const {
+std::vector<std::optional<Answer>> Merge::judge(const std::vector<const Row*>& row_of) {
   // What each row held before the next of its requests, and how much of the grant is left.
   std::vector<algorithm::State> states(used_);
   std::vector<std::int64_t> left(used_, 0);
+  std::vector<bool> refused(used_, false);
   for (std::size_t i = 0; i < used_; ++i) {
     if (row_of[i] == nullptr) continue;
     states[i] = row_of[i]->state;
@@ -175,6 +178,9 @@ std::vector<std::optional<Answer>> Merge::judge(const std::vector<const Row*>& r
     if (allowed) {
       left[index] -= slot.cost;
       algorithm::charge(states[index], now, slot.terms, slot.cost, 1);
+    } else if (!refused[index]) {
+      refused[index] = true;
+      denials_.push_back({.key = slot.key, .state = row_of[index]->state, .asked_at = now});
     }
     answers[i].emplace();
     answers[i]->verdict =

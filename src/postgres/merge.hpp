@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "postgres/denial_cache.hpp"
 #include "postgres/request.hpp"
 #include "postgres/session.hpp"
 
@@ -48,6 +49,13 @@ class Merge {
   /// SessionFailure for anything but locks. Only for checks.
   [[nodiscard]] std::vector<std::optional<Answer>> run_around_locks(Session& session, Batch& batch,
                                                                     SteadyTime now);
+  /// The rows that refused a check or a decision in what was run last, each once.
+  [[nodiscard]] std::vector<Denial>& denials() { return denials_; }
+  /// Whether the answers are verdicts on checks.
+  [[nodiscard]] bool checks() const {
+    return kind_ == Request::Kind::check || kind_ == Request::Kind::decide;
+  }
+
   /// Whether run_around_locks() may be used.
   [[nodiscard]] bool divisible() const { return kind_ == Request::Kind::check && used_ > 1; }
 
@@ -70,10 +78,9 @@ class Merge {
   using Slots = std::vector<std::uint32_t>;
   void run_slots(Session& session, Batch& batch, const Slots& slots,
                  std::vector<std::optional<Row>>& rows) const;
-  [[nodiscard]] std::vector<Answer> judge(const std::vector<Row>& rows) const;
+  [[nodiscard]] std::vector<Answer> judge(const std::vector<Row>& rows);
   /// The same for some of the slots; an entry whose row is missing gets none.
-  [[nodiscard]] std::vector<std::optional<Answer>> judge(
-      const std::vector<const Row*>& row_of) const;
+  [[nodiscard]] std::vector<std::optional<Answer>> judge(const std::vector<const Row*>& row_of);
   [[nodiscard]] std::vector<Answer> look(const std::vector<Row>& rows) const;
   [[nodiscard]] std::vector<Answer> refund(Session& session, Batch& batch) const;
   [[nodiscard]] std::vector<Answer> forget(const std::vector<std::string>& removed) const;
@@ -90,6 +97,7 @@ class Merge {
   std::vector<std::uint32_t> table_;    ///< open addressing by hash: slot + 1, or 0
   std::vector<std::uint32_t> order_;    ///< slots in the order of their keys, made by bind()
   std::vector<algorithm::Part> parts_;  ///< of a decision
+  std::vector<Denial> denials_;
   /// Keys that were found locked, and until when they go alone.
   std::vector<std::pair<std::string, SteadyTime>> slow_;
 };

@@ -34,15 +34,41 @@ Verdict verdict_by(std::optional<OutagePolicy> policy, const algorithm::Terms& t
 Outage::Outage(const Clock* clock) : clock_{clock}, local_{MemoryOptions{}.keys_per_generation} {}
 
 Answer Outage::answer(const Request& request, const Trouble& trouble) {
+  by_cause_.at(static_cast<std::size_t>(trouble.cause)).add();
+  if (trouble.cause != Cause::fault) {
+    by_policy_.at(static_cast<std::size_t>(request.on_outage)).add();
+  }
+  return find_answer(request, trouble);
+}
+
+void Outage::read_into(Statistics& statistics) const {
+  const auto policy = [this](OutagePolicy which) {
+    return by_policy_.at(static_cast<std::size_t>(which)).read();
+  };
+  const auto cause = [this](Cause which) {
+    return by_cause_.at(static_cast<std::size_t>(which)).read();
+  };
+  statistics.outage_allow = policy(OutagePolicy::allow);
+  statistics.outage_deny = policy(OutagePolicy::deny);
+  statistics.outage_local = policy(OutagePolicy::local);
+  statistics.faults = cause(Cause::fault);
+  statistics.timeouts = cause(Cause::timeout);
+  statistics.contended = cause(Cause::contended);
+  statistics.disconnected = cause(Cause::disconnected);
+  statistics.unreachable = cause(Cause::unreachable);
+  statistics.destroyed = cause(Cause::destroyed);
+}
+
+Answer Outage::find_answer(const Request& request, const Trouble& trouble) {
+  const bool fault = trouble.cause == Cause::fault;
   const std::int64_t now =
       algorithm::microseconds_of(clock_ == nullptr ? system_clock_.now() : clock_->now());
-  if (request.kind == Request::Kind::decide && !trouble.fault) return decide(request, trouble, now);
-  Answer answer{
-      .verdict = verdict_by(trouble.fault ? std::nullopt : std::optional{request.on_outage},
-                            request.terms, trouble, now),
-      .removed = false,
-      .verdicts = {}};
-  if (!trouble.fault && request.on_outage == OutagePolicy::local) {
+  if (request.kind == Request::Kind::decide && !fault) return decide(request, trouble, now);
+  Answer answer{.verdict = verdict_by(fault ? std::nullopt : std::optional{request.on_outage},
+                                      request.terms, trouble, now),
+                .removed = false,
+                .verdicts = {}};
+  if (!fault && request.on_outage == OutagePolicy::local) {
     answer.verdict =
         request.kind == Request::Kind::check
             ? local_.check(request.key, request.terms, request.cost, now, Source::outage_local)

@@ -1,18 +1,29 @@
 /// Outage: the answers while the database gives none.
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "limitrow/clock.hpp"
+#include "limitrow/statistics.hpp"
 #include "memory/memory_store.hpp"
+#include "postgres/counters.hpp"
 #include "postgres/request.hpp"
 
 namespace limitrow::postgres {
 
-/// Why a request got no answer from the database.
+/// Why a request got no answer from the database. See Statistics.
+enum class Cause {
+  timeout,
+  contended,
+  disconnected,
+  unreachable,
+  destroyed,
+  fault,  ///< the schema or the role is wrong; never an outage: no policy lets it pass
+};
+
 struct Trouble {
-  /// Whether the schema or the role is wrong. That is never an outage: no policy lets it pass.
-  bool fault = false;
+  Cause cause = Cause::timeout;
   std::string reason;
 };
 
@@ -24,12 +35,18 @@ class Outage {
 
   [[nodiscard]] Answer answer(const Request& request, const Trouble& trouble);
 
+  /// Adds what was answered here.
+  void read_into(Statistics& statistics) const;
+
  private:
+  [[nodiscard]] Answer find_answer(const Request& request, const Trouble& trouble);
   [[nodiscard]] Answer decide(const Request& request, const Trouble& trouble, std::int64_t now);
 
   const Clock* clock_;
   SystemClock system_clock_;
   memory::MemoryStore local_;
+  std::array<SharedCounter, 3> by_policy_;
+  std::array<SharedCounter, 6> by_cause_;
 };
 
 }  // namespace limitrow::postgres

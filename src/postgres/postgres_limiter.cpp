@@ -1,50 +1,74 @@
 #include "limitrow/postgres_limiter.hpp"
 
-#include <algorithm>
+#include <atomic>
+#include <utility>
 
 #include "algorithm/decide.hpp"
+#include "identity/stored_key.hpp"
 #include "postgres/engine.hpp"
 
 namespace limitrow {
 
 using postgres::AsyncRequest;
 using postgres::BlockingRequest;
+using postgres::Engine;
 using postgres::Request;
 
 class PostgresLimiter::Implementation {
  public:
   explicit Implementation(const PostgresOptions& options)
-      : clock_{options.clock}, engine_{options} {}
+      : options_{options}, engine_{new Engine{options}} {}
+  ~Implementation() {
+    const Engine* engine = engine_.load();
+    if (!engine->is_inherited()) delete engine;
+  }
+  Implementation(const Implementation&) = delete;
+  Implementation& operator=(const Implementation&) = delete;
 
   Verdict check(const Rule& rule, const Key& key, std::int64_t cost) {
     if (rule.limit() == 0) return algorithm::refuse_always(rule, cost, now());
     if (cost == 0) return peek(rule, key);
+    const Question question{rule, key, cost};
+    Engine& engine = waiting_engine();
+    if (auto refusal = question.refusal(engine)) return *std::move(refusal);
     BlockingRequest request;
-    fill(request, Request::Kind::check, rule, key);
-    request.cost = algorithm::units_of(rule, request.terms, cost);
-    return verdict_of(engine_.run(request));
+    question.fill(request, Request::Kind::check);
+    return verdict_of(engine.run(request));
   }
 
   void check_async(const Rule& rule, const Key& key, std::int64_t cost, Callback callback) {
-    if (rule.limit() == 0) return callback(algorithm::refuse_always(rule, cost, now()));
-    const algorithm::Terms terms = algorithm::terms_of(rule);
-    const std::int64_t units = algorithm::units_of(rule, terms, cost);
-    auto* request = new AsyncRequest{std::move(callback)};  // Goes when it is answered.
-    fill(*request, cost == 0 ? Request::Kind::peek : Request::Kind::check, rule, key);
-    request->cost = units;
-    engine_.start(*request);
+    Engine& engine = this->engine();
+    if (rule.limit() == 0) {
+      return engine.callbacks().call(callback, algorithm::refuse_always(rule, cost, now()));
+    }
+    const Question question{rule, key, cost};
+    if (cost > 0) {
+      if (const auto refusal = question.refusal(engine)) {
+        return engine.callbacks().call(callback, *refusal);
+      }
+    }
+    // Goes when it is answered.
+    auto* request = new AsyncRequest{engine.callbacks(), std::move(callback)};
+    question.fill(*request, cost == 0 ? Request::Kind::peek : Request::Kind::check);
+    engine.start(*request);
   }
 
   Decision check_all(std::span<const Check> checks) {
-    algorithm::Parts parts = algorithm::parts_of(checks);
+    const algorithm::Parts parts = algorithm::parts_of(checks);
     if (parts.closed()) {
       return algorithm::decision_of(checks, parts, algorithm::closed_verdicts(parts, now()));
+    }
+    Engine& engine = waiting_engine();
+    if (const auto verdicts = refusals(parts.parts, engine.denials()); !verdicts.empty()) {
+      return algorithm::decision_of(checks, parts, verdicts);
     }
     BlockingRequest request;
     request.kind = Request::Kind::decide;
     request.key = parts.parts.front().key;
+    request.hash = memory::HashedKey{request.key}.hash;
+    request.on_outage = strictest_policy(parts.parts);
     request.parts = parts.parts;
-    const postgres::Answer answer = engine_.run(request);
+    const postgres::Answer answer = engine.run(request);
     if (answer.verdicts.empty()) (void)verdict_of(answer);  // A fault: throws.
     return algorithm::decision_of(checks, parts, answer.verdicts);
   }
@@ -52,36 +76,95 @@ class PostgresLimiter::Implementation {
   Verdict refund(const Rule& rule, const Key& key, std::int64_t cost,
                  std::optional<Instant> charged_at) {
     if (rule.limit() == 0) return algorithm::refuse_always(rule, cost, now());
+    const Question question{rule, key, cost};
+    Engine& engine = waiting_engine();
     BlockingRequest request;
-    fill(request, Request::Kind::refund, rule, key);
-    request.cost = algorithm::units_of(rule, request.terms, cost);
+    question.fill(request, Request::Kind::refund);
     request.charged_at = algorithm::microseconds_of(charged_at);
-    return verdict_of(engine_.run(request));
+    const Verdict verdict = verdict_of(engine.run(request));
+    engine.denials().forget(question.key);
+    return verdict;
   }
 
   Verdict peek(const Rule& rule, const Key& key) {
     if (rule.limit() == 0) return algorithm::refuse_always(rule, 0, now());
     BlockingRequest request;
-    fill(request, Request::Kind::peek, rule, key);
-    return verdict_of(engine_.run(request));
+    Question{rule, key, 0}.fill(request, Request::Kind::peek);
+    return verdict_of(waiting_engine().run(request));
   }
 
   bool reset(const Rule& rule, const Key& key) {
+    const Question question{rule, key, 0};
+    Engine& engine = waiting_engine();
     BlockingRequest request;
-    fill(request, Request::Kind::reset, rule, key);
-    const postgres::Answer answer = engine_.run(request);
+    question.fill(request, Request::Kind::reset);
+    const postgres::Answer answer = engine.run(request);
     const Verdict verdict = verdict_of(answer);
     if (verdict.source != Source::database) throw DatabaseError{"reset: " + verdict.reason};
+    engine.denials().forget(question.key);
     return answer.removed;
   }
 
+  [[nodiscard]] Statistics statistics() { return engine().statistics(); }
+
  private:
-  static void fill(Request& request, Request::Kind kind, const Rule& rule, const Key& key) {
-    request.kind = kind;
-    request.terms = algorithm::terms_of(rule);
-    request.on_outage = rule.on_outage();
-    request.key.reserve(rule.key_prefix().size() + key.encoded().size());
-    request.key.append(rule.key_prefix()).append(key.encoded());
+  /// What is asked of one key, in the words of the lanes.
+  struct Question {
+    Question(const Rule& rule, const Key& rule_key, std::int64_t cost)
+        : stored{rule, rule_key},
+          key{stored.view()},
+          terms{algorithm::terms_of(rule)},
+          units{algorithm::units_of(rule, terms, cost)},
+          on_outage{rule.on_outage()} {}
+    Question(const Question&) = delete;
+    Question& operator=(const Question&) = delete;
+
+    [[nodiscard]] std::optional<Verdict> refusal(Engine& engine) const {
+      return engine.denials().refuse(key, terms, units);
+    }
+
+    void fill(Request& request, Request::Kind kind) const {
+      request.kind = kind;
+      request.terms = terms;
+      request.on_outage = on_outage;
+      request.key = key.text;
+      request.hash = key.hash;
+      request.cost = units;
+    }
+
+    const StoredKey stored;
+    const memory::HashedKey key;
+    const algorithm::Terms terms;
+    const std::int64_t units;
+    const OutagePolicy on_outage;
+  };
+
+  /// The verdicts of a decision that the denial cache refuses; none if it does not.
+  static std::vector<Verdict> refusals(const std::vector<algorithm::Part>& parts,
+                                       postgres::DenialCache& denials) {
+    std::vector<std::optional<Verdict>> refusals;
+    std::int64_t now = -1;
+    for (const algorithm::Part& part : parts) {
+      refusals.push_back(denials.refuse(part.key, part.terms, part.cost));
+      if (refusals.back()) now = algorithm::microseconds_of(refusals.back()->decided_at);
+    }
+    std::vector<Verdict> verdicts;
+    if (now < 0) return verdicts;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      verdicts.push_back(refusals[i] ? *std::move(refusals[i])
+                                     : algorithm::unjudged(parts[i], Source::denial_cache, now));
+    }
+    return verdicts;
+  }
+
+  /// What a decision over all of them is counted as in an outage.
+  static OutagePolicy strictest_policy(const std::vector<algorithm::Part>& parts) {
+    OutagePolicy policy = OutagePolicy::allow;
+    for (const algorithm::Part& part : parts) {
+      if (part.on_outage == OutagePolicy::deny) return OutagePolicy::deny;
+      if (part.on_outage == OutagePolicy::local) policy = OutagePolicy::local;
+    }
+    return policy;
   }
 
   static Verdict verdict_of(const postgres::Answer& answer) {
@@ -89,13 +172,35 @@ class PostgresLimiter::Implementation {
     return answer.verdict;
   }
 
-  [[nodiscard]] std::int64_t now() const {
-    return algorithm::microseconds_of(clock_ == nullptr ? system_clock_.now() : clock_->now());
+  /// This process's own engine.
+  Engine& engine() {
+    Engine* engine = engine_.load(std::memory_order_acquire);
+    if (!engine->is_inherited()) return *engine;
+    // This is the child of a fork. Where several of its threads find that out at once, one engine
+    // is kept; what the parent made stays as it is.
+    auto own = std::make_unique<Engine>(options_);
+    if (engine_.compare_exchange_strong(engine, own.get(), std::memory_order_acq_rel)) {
+      return *own.release();
+    }
+    return *engine;
   }
 
-  const Clock* clock_;
+  /// The same for a call that waits. Throws Error inside a callback.
+  Engine& waiting_engine() {
+    Engine& engine = this->engine();
+    engine.callbacks().reject_waiting();
+    return engine;
+  }
+
+  [[nodiscard]] std::int64_t now() const {
+    return algorithm::microseconds_of(options_.clock == nullptr ? system_clock_.now()
+                                                                : options_.clock->now());
+  }
+
+  const PostgresOptions options_;
   SystemClock system_clock_;
-  postgres::Engine engine_;
+  /// Owned, but for one that a parent made.
+  std::atomic<Engine*> engine_;
 };
 
 PostgresLimiter::PostgresLimiter(const PostgresOptions& options)
@@ -128,5 +233,7 @@ Verdict PostgresLimiter::peek(const Rule& rule, const Key& key) {
 bool PostgresLimiter::reset(const Rule& rule, const Key& key) {
   return implementation_->reset(rule, key);
 }
+
+Statistics PostgresLimiter::statistics() const { return implementation_->statistics(); }
 
 }  // namespace limitrow

@@ -18,6 +18,7 @@
 #include "algorithm/parts.hpp"
 #include "algorithm/state.hpp"
 #include "limitrow/limiter.hpp"
+#include "postgres/callbacks.hpp"
 
 namespace limitrow::postgres {
 
@@ -89,17 +90,18 @@ class BlockingRequest final : public Request {
 /// A caller that is called back. Made with new; goes when answered.
 class AsyncRequest final : public Request {
  public:
-  explicit AsyncRequest(Limiter::Callback callback) : callback_{std::move(callback)} {}
+  AsyncRequest(Callbacks& callbacks, Limiter::Callback callback)
+      : callbacks_{callbacks}, callback_{std::move(callback)} {}
 
   void answer(Answer answer) override {
-    const Limiter::Callback callback = std::move(callback_);
+    callbacks_.call(callback_, answer.verdict);
     delete this;
-    callback(answer.verdict);
   }
 
  private:
   ~AsyncRequest() override = default;
 
+  Callbacks& callbacks_;
   Limiter::Callback callback_;
 };
 

@@ -251,6 +251,11 @@ Rule::Rule(const RuleOptions& options)
   check_name(name_);
   check_ranges(options);
   check_units(options, capacity_);
+  if (algorithm_ == Algorithm::token_bucket) {
+    const std::int64_t divisor = std::gcd(limit_, window_.count());
+    unit_ = window_.count() / divisor;
+    rate_ = limit_ / divisor;
+  }
   key_prefix_.append(name_).append("/").append(code(algorithm_)).append("/");
 }
 

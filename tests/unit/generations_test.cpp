@@ -13,7 +13,7 @@ algorithm::State open_state(std::int64_t tokens) {
 }
 
 TEST(Generations, a_key_in_use_survives_any_number_of_turns_with_its_count_whole) {
-  Generations generations{4};
+  Generations<algorithm::State> generations{4};
   generations.insert("kept", open_state(7), 0);
   for (int i = 0; i < 100; ++i) {
     generations.insert("other" + std::to_string(i), open_state(1), 0);
@@ -26,7 +26,7 @@ TEST(Generations, a_key_in_use_survives_any_number_of_turns_with_its_count_whole
 }
 
 TEST(Generations, a_key_is_kept_while_fewer_others_than_a_generation_holds_were_used) {
-  Generations generations{4};
+  Generations<algorithm::State> generations{4};
   generations.insert("kept", open_state(7), 0);
   for (int i = 0; i < 3; ++i) generations.insert("other" + std::to_string(i), open_state(1), 0);
   EXPECT_NE(generations.find("kept"), nullptr);
@@ -35,7 +35,7 @@ TEST(Generations, a_key_is_kept_while_fewer_others_than_a_generation_holds_were_
 }
 
 TEST(Generations, never_more_than_two_generations_of_keys) {
-  Generations generations{8};
+  Generations<algorithm::State> generations{8};
   for (int i = 0; i < 1000; ++i) {
     generations.insert("key" + std::to_string(i), open_state(1), 0);
     EXPECT_LE(generations.size(), 16U);
@@ -43,7 +43,7 @@ TEST(Generations, never_more_than_two_generations_of_keys) {
 }
 
 TEST(Generations, closed_keys_go_before_a_live_one_does) {
-  Generations generations{4};
+  Generations<algorithm::State> generations{4};
   constexpr std::int64_t kNow = 100'000'000;
   algorithm::State live = open_state(7);
   live.expires_at = kNow + 1;
@@ -55,7 +55,7 @@ TEST(Generations, closed_keys_go_before_a_live_one_does) {
 }
 
 TEST(Generations, a_key_that_has_just_closed_is_kept_for_a_clock_that_steps_back) {
-  Generations generations{4};
+  Generations<algorithm::State> generations{4};
   generations.insert("closed", open_state(7), 0);
   for (int i = 0; i < 4; ++i)
     generations.insert("other" + std::to_string(i), open_state(1), 1'000'001);
@@ -63,7 +63,7 @@ TEST(Generations, a_key_that_has_just_closed_is_kept_for_a_clock_that_steps_back
 }
 
 TEST(Generations, a_single_key_per_generation_works) {
-  Generations generations{1};
+  Generations<algorithm::State> generations{1};
   generations.insert("a", open_state(1), 0);
   generations.insert("b", open_state(2), 0);
   EXPECT_NE(generations.use("a", 0), nullptr);
@@ -72,7 +72,7 @@ TEST(Generations, a_single_key_per_generation_works) {
 }
 
 TEST(Generations, erase_tells_whether_there_was_anything) {
-  Generations generations{2};
+  Generations<algorithm::State> generations{2};
   generations.insert("a", open_state(1), 0);
   EXPECT_TRUE(generations.erase("a"));
   EXPECT_FALSE(generations.erase("a"));

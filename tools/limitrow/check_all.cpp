@@ -35,8 +35,7 @@ void run(const std::vector<std::string>& words, Common& common) {
     const Verdict& verdict = decision.verdicts[i];
     if (is_outage(verdict)) common.exit = Exit::outage;
     nlohmann::ordered_json entry = to_json(checks[i].rule, verdict);
-    // A verdict says of itself when nobody judged it: another rule had refused for all.
-    entry["judged"] = !verdict.reason.starts_with("not judged");
+    entry["judged"] = verdict.judged;
     verdicts.push_back(std::move(entry));
     if (!common.json && !common.quiet)
       std::cout << "  " << sentence(checks[i].rule, verdict) << '\n';

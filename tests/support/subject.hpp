@@ -17,10 +17,12 @@ struct Subject {
       return;
     }
     database = std::make_unique<TestDatabase>();
+    // Without the denial cache: what is compared is what the row decides.
     limiter = std::make_unique<PostgresLimiter>(PostgresOptions{.database = database->dsn("app"),
                                                                 .schema = schema(),
                                                                 .lanes = 1,
                                                                 .budget = std::chrono::seconds{10},
+                                                                .denial_cache_keys = 0,
                                                                 .clock = &clock});
   }
 

@@ -29,6 +29,7 @@ Trouble being_destroyed() {
 Trouble trouble_of(const SessionFailure& failure) {
   switch (failure.kind()) {
     case SessionFailure::Kind::schema:
+    case SessionFailure::Kind::data:
       return {.cause = Cause::fault, .reason = failure.what()};
     case SessionFailure::Kind::connection:
       return {.cause = Cause::disconnected, .reason = failure.what()};
@@ -188,11 +189,13 @@ std::vector<std::optional<Answer>> Lane::execute(std::optional<SessionFailure>& 
       return answers;
     } catch (const SessionFailure& error) {
       failure = error;
-      if (error.kind() != SessionFailure::Kind::retry || !merge_.divisible()) return {};
+      const bool by_one_key =
+          error.kind() == SessionFailure::Kind::retry || error.kind() == SessionFailure::Kind::data;
+      if (!by_one_key || !merge_.divisible()) return {};
     }
-    // One locked row must not fail its neighbours. What stays without an answer keeps the first
-    // failure.
-    return merge_.run_around_locks(*session_, batch_, std::chrono::steady_clock::now());
+    // One locked or bad row must not fail its neighbours. What stays without an answer keeps the
+    // first failure.
+    return merge_.run_around_bad_keys(*session_, batch_, std::chrono::steady_clock::now());
   } catch (const SessionFailure& error) {
     failure = error;
     return {};

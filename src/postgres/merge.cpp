@@ -189,8 +189,8 @@ std::vector<std::optional<Answer>> Merge::judge(const std::vector<const Row*>& r
   return answers;
 }
 
-std::vector<std::optional<Answer>> Merge::run_around_locks(Session& session, Batch& batch,
-                                                           SteadyTime now) {
+std::vector<std::optional<Answer>> Merge::run_around_bad_keys(Session& session, Batch& batch,
+                                                              SteadyTime now) {
   constexpr std::chrono::seconds kAlone{1};
   const std::vector<Row> seen = session.peek(batch);
   const std::vector<const Row*> seen_of = by_slot(seen);
@@ -238,7 +238,10 @@ void Merge::run_slots(Session& session, Batch& batch, const Slots& slots,
   try {
     for (Row& row : session.check(algorithm_, batch)) rows[find(row.key)] = std::move(row);
   } catch (const SessionFailure& failure) {
-    if (failure.kind() != SessionFailure::Kind::retry) throw;
+    if (failure.kind() != SessionFailure::Kind::retry &&
+        failure.kind() != SessionFailure::Kind::data) {
+      throw;
+    }
     if (slots.size() == 1) return;
     const auto middle = slots.begin() + static_cast<std::ptrdiff_t>(slots.size() / 2);
     run_slots(session, batch, {slots.begin(), middle}, rows);

@@ -43,12 +43,13 @@ class Merge {
   /// answered by others meanwhile. Throws SessionFailure.
   [[nodiscard]] std::vector<Answer> run(Session& session, Batch& batch);
 
-  /// After run() met a lock: decides every key but those that others hold. What is refused needs no
-  /// lock and is read first; what is free runs again, in halves if it meets another lock. An entry
-  /// without an answer is one whose key is held; it goes alone for the next second. Throws
-  /// SessionFailure for anything but locks. Only for checks.
-  [[nodiscard]] std::vector<std::optional<Answer>> run_around_locks(Session& session, Batch& batch,
-                                                                    SteadyTime now);
+  /// After run() met a lock, or a key that the table does not take: decides every other key. What
+  /// is refused needs no lock and is read first; what is free runs again, in halves if it fails
+  /// again. An entry without an answer is one whose key is held, or bad; it goes alone for the next
+  /// second. Throws SessionFailure for anything else. Only for checks.
+  [[nodiscard]] std::vector<std::optional<Answer>> run_around_bad_keys(Session& session,
+                                                                       Batch& batch,
+                                                                       SteadyTime now);
   /// The rows that refused a check or a decision in what was run last, each once.
   [[nodiscard]] std::vector<Denial>& denials() { return denials_; }
   /// Whether the answers are verdicts on checks.
@@ -56,7 +57,7 @@ class Merge {
     return kind_ == Request::Kind::check || kind_ == Request::Kind::decide;
   }
 
-  /// Whether run_around_locks() may be used.
+  /// Whether run_around_bad_keys() may be used.
   [[nodiscard]] bool divisible() const { return kind_ == Request::Kind::check && used_ > 1; }
 
  private:

@@ -25,7 +25,9 @@ std::string first_line(const std::exception& error) {
   const std::string state = sqlstate_of(error);
   const std::string message = first_line(error);
   if (dynamic_cast<const pqxx::broken_connection*>(&error) != nullptr || !connection_open) {
-    throw SessionFailure{Kind::connection, message};
+    // libpqxx asks for the encoding before it looks at whether there still is a connection.
+    const bool was_lost = message.starts_with("Could not obtain client encoding");
+    throw SessionFailure{Kind::connection, was_lost ? "the connection was lost" : message};
   }
   // The statement's own way of taking a decision back that would be granted only in part.
   if (state == "22012") throw SessionFailure{Kind::conflict, message};
@@ -33,9 +35,10 @@ std::string first_line(const std::exception& error) {
   if (state.starts_with("40") || state == "55P03" || state == "57014") {
     throw SessionFailure{Kind::retry, message};
   }
-  // 42: a table, column or privilege is missing. 3F: the schema is. 22, 23, 0A: the table is
-  // another than the statement was written for.
-  for (const std::string_view schema_class : {"42", "3F", "22", "23", "0A"}) {
+  // 22, 23: somebody's constraint, or a table other than the statement was written for.
+  if (state.starts_with("22") || state.starts_with("23")) throw SessionFailure{Kind::data, message};
+  // 42: a table, column or privilege is missing. 3F: the schema is. 0A: so is something else.
+  for (const std::string_view schema_class : {"42", "3F", "0A"}) {
     if (state.starts_with(schema_class)) throw SessionFailure{Kind::schema, message};
   }
   // 25006: the server does not take writes any more. 26000: a pooler gave us another server

@@ -29,6 +29,7 @@ class SessionFailure : public std::runtime_error {
     connection,  ///< the connection is lost, or must not be used on; whether it applied is unknown
     retry,       ///< nothing was applied: a lock or the statement took too long, or a deadlock
     conflict,    ///< nothing was applied: a decision would have been granted only in part
+    data,        ///< nothing was applied: the table takes no such row
     schema,      ///< the schema is not what this limitrow needs, or the role may not
   };
   SessionFailure(Kind kind, const std::string& message)

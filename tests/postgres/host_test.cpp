@@ -5,13 +5,13 @@
 
 #include <atomic>
 #include <csignal>
-#include <filesystem>
 #include <future>
 #include <map>
 #include <mutex>
 #include <thread>
 
 #include "limitrow/limitrow.hpp"
+#include "support/footprint.hpp"
 #include "support/test_database.hpp"
 
 namespace limitrow {
@@ -23,11 +23,6 @@ const Rule kRule = Rule::parse("r 1000/d");
 
 PostgresOptions options(const test::TestDatabase& database) {
   return {.database = database.dsn("app"), .schema = test::schema(), .budget = 10s};
-}
-
-std::size_t entries_of(const char* directory) {
-  const std::filesystem::directory_iterator all{directory};
-  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
 TEST(Callbacks, that_throw_are_counted_and_harm_nobody) {
@@ -124,16 +119,14 @@ TEST(Destruction, answers_every_outstanding_check_exactly_once_and_says_why) {
 
 TEST(Destruction, leaves_no_thread_and_no_descriptor) {
   const test::TestDatabase database;
-  const std::size_t threads = entries_of("/proc/self/task");
-  const std::size_t descriptors = entries_of("/proc/self/fd");
+  const test::Footprint before;
   for (int i = 0; i < 10; ++i) {
     PostgresLimiter limiter{options(database)};
     (void)limiter.check(kRule, Key{"k"});
     PostgresLimiter nowhere{{.database = "host=/nowhere", .budget = 10ms}};
     (void)nowhere.check(kRule, Key{"k"});
   }
-  EXPECT_EQ(entries_of("/proc/self/task"), threads);
-  EXPECT_EQ(entries_of("/proc/self/fd"), descriptors);
+  EXPECT_EQ(test::Footprint{}, before);
 }
 
 /// Runs `work` in a fork and gives whether it held.

@@ -165,5 +165,34 @@ TEST(PostgresLimiter, objects_of_others_with_the_same_names_are_not_used) {
   EXPECT_FALSE(limiter.check(Rule::parse("r 7/min"), Key{"k"}, 3).allowed);
 }
 
+// Case B98.
+TEST(PostgresLimiter, b98_one_limiter_object_serves_16_threads) {
+  const test::TestDatabase database;
+  PostgresLimiter limiter{options(database)};
+  const Rule rule = Rule::parse("r 20000/3650d");
+  std::atomic<int> undecided{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 16; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 1000; ++i) {
+        if (limiter.check(rule, Key{"k"}).source != Source::database) ++undecided;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(undecided.load(), 0);
+  EXPECT_EQ(limiter.peek(rule, Key{"k"}).remaining, 4000);
+}
+
+// Case B76: bytes that are not UTF-8 are the caller's error and reach no server.
+TEST(PostgresLimiter, b76_bytes_that_are_not_utf8_are_a_key_error_and_the_connection_lives) {
+  const test::TestDatabase database;
+  PostgresLimiter limiter{options(database)};
+  EXPECT_TRUE(limiter.check(Rule::parse("r 9/h"), Key{"k"}).allowed);
+  EXPECT_THROW((void)limiter.check(Rule::parse("r 9/h"), Key{"a\xff"}), KeyError);
+  EXPECT_EQ(limiter.check(Rule::parse("r 9/h"), Key{"k"}).source, Source::database);
+  EXPECT_EQ(limiter.statistics().reconnects, 0U);
+}
+
 }  // namespace
 }  // namespace limitrow

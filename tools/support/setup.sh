@@ -10,9 +10,9 @@ limitrow_packages=(
   libpqxx-dev libpq-dev libssl-dev libutf8proc-dev libcli11-dev nlohmann-json3-dev libgtest-dev
 )
 
-# What some tests use besides: a pooler, pg_cron, systemd-analyze, man, zsh for its completions.
+# What some tests use besides: network namespaces, a pooler, pg_cron, systemd-analyze, man, zsh for its completions.
 # shellcheck disable=SC2034
-limitrow_test_packages=(pgbouncer postgresql-15-cron systemd man-db zsh)
+limitrow_test_packages=(iproute2 pgbouncer postgresql-15-cron systemd man-db zsh)
 
 limitrow_step=''
 

@@ -1,0 +1,152 @@
+/// Two servers, a streaming pair, and one connection string that names both.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "limitrow/limitrow.hpp"
+#include "support/footprint.hpp"
+#include "support/load.hpp"
+#include "support/process.hpp"
+#include "support/test_database.hpp"
+
+namespace limitrow {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Load;
+using test::TestDatabase;
+
+const Rule kRule = Rule::parse("r 4000/3650d on-outage deny");
+constexpr std::int64_t kLimit = 4000;
+
+/// A standby of the test server.
+class Standby {
+ public:
+  Standby() {
+    server_.stop();
+    const std::string data = server_.data_directory();
+    struct stat owner {};
+    if (::stat(data.c_str(), &owner) != 0) throw std::runtime_error{"no data directory"};
+    for (const auto& entry : std::filesystem::directory_iterator{data}) {
+      std::filesystem::remove_all(entry.path());
+    }
+    std::vector<std::string> command{server_.binaries() + "/pg_basebackup",
+                                     "--pgdata=" + data,
+                                     "--write-recovery-conf",
+                                     "--checkpoint=fast",
+                                     "--no-sync",
+                                     "--dbname=" + test::server().dsn()};
+    if (::geteuid() == 0) {
+      command.insert(command.begin(),
+                     {"setpriv", "--reuid=" + std::to_string(owner.st_uid),
+                      "--regid=" + std::to_string(owner.st_gid), "--clear-groups"});
+    }
+    const support::ProcessResult result = support::run_process(command);
+    if (result.exit_status != 0) throw std::runtime_error{"pg_basebackup: " + result.err};
+    server_.start();
+  }
+
+  void promote() {
+    pqxx::connection connection{server_.dsn()};
+    pqxx::nontransaction{connection}.exec("SELECT pg_promote(true, 30)");
+  }
+
+  /// The primary first, then the standby, in one connection string.
+  [[nodiscard]] std::string pair_dsn(const TestDatabase& database) const {
+    return "host=" + test::server().socket_directory() + "," + server_.socket_directory() +
+           " port=5432 user=app dbname=" + database.name();
+  }
+
+  std::string value(const TestDatabase& database, const std::string& sql) {
+    pqxx::connection connection{server_.dsn("app", database.name())};
+    pqxx::nontransaction transaction{connection};
+    return transaction.exec(sql).at(0)[0].c_str();
+  }
+
+  /// Until the standby has what the primary wrote.
+  void catch_up() {
+    pqxx::connection primary{test::server().dsn()};
+    pqxx::nontransaction transaction{primary};
+    for (int i = 0; i < 3000; ++i) {
+      const pqxx::result result = transaction.exec(
+          "SELECT count(*) FROM pg_stat_replication WHERE replay_lsn >= pg_current_wal_lsn()");
+      if (result[0][0].as<int>() == 1) return;
+      std::this_thread::sleep_for(10ms);
+    }
+    throw std::runtime_error{"the standby does not catch up"};
+  }
+
+ private:
+  /// With as many connections as the test server: a standby may not have fewer.
+  support::PrivateServer server_{{.durable = false, .max_connections = 200}};
+};
+
+PostgresOptions options(const std::string& database) {
+  return {.database = database, .schema = test::schema(), .budget = 300ms, .denial_cache_keys = 0};
+}
+
+std::string spent_sql() {
+  return "SELECT coalesce(max(round(tokens / unit::numeric)), 0) FROM " + TestDatabase::limits();
+}
+
+TEST(Failover, to_a_standby_that_is_promoted_under_load) {
+  const TestDatabase database;
+  Standby standby;
+  standby.catch_up();
+  const test::Footprint before;
+  {
+    PostgresLimiter limiter{options(standby.pair_dsn(database))};
+    Load load{limiter, kRule, 8};
+    ASSERT_TRUE(load.wait_for_admitted(kLimit / 8));
+    const auto killed_at = Load::Clock::now();
+    test::server().kill_hard();
+    EXPECT_TRUE(load.wait_for_undecided(20));
+    EXPECT_EQ(limiter.check(kRule, Key{"other"}).source, Source::outage_deny)
+        << "a standby takes no writes and is not asked";
+    standby.promote();
+    const auto promoted_at = Load::Clock::now();
+    EXPECT_TRUE(load.wait_for_decisions(1));
+    EXPECT_LT(Load::Clock::now() - promoted_at, 1s);
+    EXPECT_TRUE(load.wait_for_refused(20));
+    const Load::Tally tally = load.stop();
+    // Replication is asynchronous: what had not been sent is forgotten, as by a crash.
+    EXPECT_LE(tally.total(), kLimit + tally.admitted_before(killed_at + 50ms, 750ms));
+    EXPECT_EQ(tally.thrown, 0);
+    EXPECT_LT(tally.slowest, 360ms);
+    EXPECT_EQ(standby.value(database, spent_sql()), std::to_string(kLimit));
+  }
+  EXPECT_EQ(test::Footprint{}, before);
+  test::server().start();
+}
+
+// Case B100: the old server still answers, but takes no writes; the open sessions must not stay.
+TEST(Failover, b100_leaves_a_server_that_turned_read_only_for_one_that_is_writable) {
+  const TestDatabase database;
+  Standby standby;
+  PostgresLimiter limiter{options(standby.pair_dsn(database))};
+  Load load{limiter, kRule, 4};
+  ASSERT_TRUE(load.wait_for_admitted(100));
+  pqxx::connection admin{test::server().dsn()};
+  pqxx::nontransaction transaction{admin};
+  transaction.exec("ALTER SYSTEM SET default_transaction_read_only = on");
+  transaction.exec("SELECT pg_reload_conf()");
+  EXPECT_TRUE(load.wait_for_undecided(20));
+  standby.catch_up();
+  standby.promote();
+  const auto promoted_at = Load::Clock::now();
+  EXPECT_TRUE(load.wait_for_decisions(1));
+  EXPECT_LT(Load::Clock::now() - promoted_at, 1s);
+  EXPECT_TRUE(load.wait_for_refused(20));
+  const Load::Tally tally = load.stop();
+  EXPECT_LE(tally.total(), kLimit) << "nothing was lost on the way";
+  EXPECT_EQ(tally.thrown, 0);
+  EXPECT_EQ(standby.value(database, spent_sql()), std::to_string(kLimit));
+  transaction.exec("SET default_transaction_read_only = off");
+  transaction.exec("ALTER SYSTEM RESET default_transaction_read_only");
+  transaction.exec("SELECT pg_reload_conf()");
+}
+
+}  // namespace
+}  // namespace limitrow

@@ -117,6 +117,11 @@ class Limitrow final : public Contestant {
     return measurement;
   }
 
+  [[nodiscard]] std::optional<double> mean_batch() const override {
+    const Histogram batches = limiter_->statistics().batch_sizes;
+    return batches.count() == 0 ? std::nullopt : std::optional{batches.mean()};
+  }
+
   std::vector<Fact> finish() override {
     if (stage_.is_given()) reset_all(*workload_, *limiter_);
     limiter_.reset();

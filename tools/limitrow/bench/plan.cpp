@@ -46,6 +46,11 @@ std::vector<Plan> make_plans() {
        .rivals = {plain},
        .marks = {{.against = plain}},
        .inquiry = Inquiry::writes},
+      {.name = "denial-cache",
+       .summary = "a key at its limit, answered by the denial cache",
+       .workload = WorkloadKind::refused,
+       .load = kOneFastThread,
+       .marks = {{.floor = 3e6, .aim = 10e6}}},
       {.name = "memory",
        .summary = "the memory limiter, 4,096 keys",
        .keys = 4096,
@@ -66,14 +71,6 @@ std::vector<Plan> make_plans() {
        .rivals = {plain},
        .marks = {{.measure = p99, .floor = 5000, .aim = 2000}}},
   };
-  PostgresOptions options;
-  if (disable_denial_cache(options)) {
-    all.insert(all.begin() + 5, {.name = "denial-cache",
-                                 .summary = "a key at its limit, answered by the denial cache",
-                                 .workload = WorkloadKind::refused,
-                                 .load = kOneFastThread,
-                                 .marks = {{.floor = 3e6, .aim = 10e6}}});
-  }
   for (const WorkloadKind kind :
        {WorkloadKind::uniform, WorkloadKind::zipf, WorkloadKind::hot, WorkloadKind::mixed}) {
     all.push_back({.name = std::string{to_string(kind)},
@@ -83,18 +80,6 @@ std::vector<Plan> make_plans() {
                    .rivals = {plain, redis}});
   }
   return all;
-}
-
-/// A template, so that it can ask whether the options have such a member.
-template <typename Options>
-bool disable_cache(Options& options) {
-  if constexpr (requires { options.denial_cache_keys; }) {
-    options.denial_cache_keys = 0;
-    return true;
-  } else {
-    static_cast<void>(options);
-    return false;
-  }
 }
 
 }  // namespace
@@ -116,7 +101,5 @@ const Plan& plan_named(const std::string& name) {
   for (const Plan& plan : plans()) names += " " + plan.name;
   throw OptionError{"there is no benchmark called '" + name + "': expected all or some of" + names};
 }
-
-bool disable_denial_cache(PostgresOptions& options) { return disable_cache(options); }
 
 }  // namespace limitrow::bench

@@ -62,7 +62,4 @@ struct Plan {
 /// Throws OptionError that lists the names.
 [[nodiscard]] const Plan& plan_named(const std::string& name);
 
-/// Turns the denial cache off. Whether there is one.
-bool disable_denial_cache(PostgresOptions& options);
-
 }  // namespace limitrow::bench

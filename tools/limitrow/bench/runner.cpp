@@ -34,7 +34,7 @@ Result summary_of(std::vector<double> values) {
 
 std::unique_ptr<Contestant> make_hero(const Plan& plan, Stage& stage, PostgresOptions options) {
   if (plan.hero == Hero::memory) return make_memory();
-  if (plan.hero == Hero::uncached) disable_denial_cache(options);
+  if (plan.hero == Hero::uncached) options.denial_cache_keys = 0;
   return make_limitrow(stage, options, plan.inquiry);
 }
 

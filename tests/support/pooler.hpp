@@ -6,8 +6,10 @@
 
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,18 +38,33 @@ class Pooler {
              << more_settings;
     users.close();
     settings.close();
+    login_ = logins.front();
+    start();
+  }
+
+  /// Starts it (again), and waits until it takes connections.
+  void start() {
     std::vector<std::string> argv{kProgram, directory_ + "/pgbouncer.ini"};
     if (::geteuid() == 0) argv.insert(argv.begin() + 1, {"-u", "postgres"});
-    process_.emplace_back(argv);
+    process_.emplace(argv);
     // The socket is there a moment before it is listened on.
     EXPECT_TRUE(becomes_true([&] {
       try {
-        const pqxx::connection connection{dsn(logins.front())};
+        const pqxx::connection connection{dsn(login_)};
         return true;
       } catch (const pqxx::broken_connection&) {
         return false;
       }
-    })) << process_.front().err();
+    })) << process_->err();
+  }
+
+  /// Ends it at once, and every connection with it.
+  void stop() {
+    process_->kill(SIGKILL);
+    process_.reset();
+    // What it would have cleared away, and what makes it refuse to start.
+    std::filesystem::remove(directory_ + "/.s.PGSQL.6432");
+    std::filesystem::remove(directory_ + "/.s.PGSQL.6432.lock");
   }
 
   [[nodiscard]] std::string dsn(const std::string& login) const {
@@ -58,7 +75,8 @@ class Pooler {
   static constexpr const char* kProgram = "/usr/sbin/pgbouncer";
   std::string database_;
   std::string directory_;
-  std::vector<support::ChildProcess> process_;
+  std::string login_;
+  std::optional<support::ChildProcess> process_;
 };
 
 }  // namespace limitrow::test

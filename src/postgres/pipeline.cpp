@@ -54,7 +54,8 @@ Pipeline::Outcome Pipeline::run(const std::vector<Command>& commands) {
   }
   const Result sync = next();
   if (PQresultStatus(sync.get()) != PGRES_PIPELINE_SYNC || PQexitPipelineMode(connection) == 0) {
-    throw outcome.failure && !is_open() ? *outcome.failure : broken();
+    if (!outcome.failure) throw broken();
+    throw SessionFailure{SessionFailure::Kind::connection, outcome.failure->what()};
   }
   return outcome;
 }

@@ -28,9 +28,6 @@ Rule rule_of(const std::string& name, int limit, const std::string& more = {}) {
 
 class PoolerTest : public testing::TestWithParam<bool> {
  protected:
-  PoolerTest() {
-    if (!Pooler::is_there()) throw std::runtime_error{"install pgbouncer, as tools/test does"};
-  }
   [[nodiscard]] PostgresOptions options(const std::string& login = "app") const {
     return {.database = pooler.dsn(login), .schema = test::schema(), .lanes = 1, .budget = 10s};
   }
@@ -272,23 +269,6 @@ TEST_P(PoolerTest, the_role_option_holds) {
   with.role = "no such 'role\\";
   PostgresLimiter nobody{with};
   EXPECT_THROW((void)nobody.check(rule_of("r", 9), Key{"k"}), SchemaError);
-}
-
-TEST_P(PoolerTest, a_database_that_is_or_becomes_read_only_is_an_outage) {
-  PostgresLimiter before{options()};
-  const Rule rule = rule_of("r", 9, "on-outage deny");
-  ASSERT_EQ(before.check(rule, Key{"k"}).source, Source::database);
-  database.query("postgres",
-                 "ALTER DATABASE " + database.name() +
-                     " SET default_transaction_read_only = on; SELECT pg_terminate_backend(pid) "
-                     "FROM pg_stat_activity WHERE usename = 'app' AND datname = '" +
-                     database.name() + "'");
-  PostgresLimiter after{options()};
-  for (PostgresLimiter* limiter : {&before, &after}) {
-    const Verdict verdict = limiter->check(rule, Key{"k"});
-    EXPECT_EQ(verdict.source, Source::outage_deny) << verdict.reason;
-  }
-  EXPECT_NE(after.check(rule, Key{"k"}).reason.find("takes no writes"), std::string::npos);
 }
 
 TEST_P(PoolerTest, the_plan_is_the_one_by_the_primary_key) {

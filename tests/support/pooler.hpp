@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -21,10 +22,12 @@ class Pooler {
  public:
   [[nodiscard]] static bool is_there() { return std::filesystem::exists(kProgram); }
 
+  /// Throws if there is no PgBouncer.
   Pooler(const TestDatabase& database, const std::vector<std::string>& logins,
          const std::string& more_settings = {})
       : database_{database.name()},
         directory_{server().socket_directory() + "/pooler-" + database.name()} {
+    if (!is_there()) throw std::runtime_error{"install pgbouncer, as tools/test does"};
     std::filesystem::create_directory(directory_);
     std::filesystem::permissions(directory_, std::filesystem::perms::all);
     std::ofstream users{directory_ + "/users.txt"};

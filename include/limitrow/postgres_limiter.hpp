@@ -52,7 +52,7 @@ struct PostgresOptions {
   /// The schema that the migrations made; the roles carry its name.
   std::string schema = "limitrow";
   /// A role to switch to after connecting, for a login that does not inherit the writer's rights.
-  /// Direct connections only: a pooler may not pass it on.
+  /// Through a pooler it is switched to in each transaction, so nothing of it stays behind.
   std::string role{};
   /// Connections. 1 to 64.
   std::size_t lanes = 2;

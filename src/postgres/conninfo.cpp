@@ -64,8 +64,8 @@ std::string option_word(const std::string& name, const std::string& value) {
 
 }  // namespace
 
-std::vector<ConnectParameters> connect_parameters(
-    const std::string& database, const std::vector<std::pair<std::string, std::string>>& settings) {
+std::vector<ConnectParameters> connect_parameters(const std::string& database,
+                                                  const Settings& settings) {
   Parameters parameters = parse(database);
 
   std::string options = effective(parameters, "options", "PGOPTIONS");

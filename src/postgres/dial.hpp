@@ -42,4 +42,27 @@ class Interrupt {
 [[nodiscard]] pg_conn* dial(const std::vector<ConnectParameters>& hosts,
                             std::chrono::microseconds per_host, const Interrupt& interrupt);
 
+struct Dialled {
+  pg_conn* connection = nullptr;
+  bool options_refused = false;  ///< start-up options were refused, so it has none
+};
+
+/// The same, for a caller who can do without start-up options: a host that refuses them, as
+/// PgBouncer does, is dialled once more without them, within the same time. They all go, the
+/// caller's own in the connection string too.
+[[nodiscard]] Dialled dial_with_or_without_options(const std::vector<ConnectParameters>& hosts,
+                                                   std::chrono::microseconds per_host,
+                                                   const Interrupt& interrupt);
+
+/// Until when an answer is waited for, and who may end that early.
+struct Patience {
+  std::chrono::steady_clock::time_point deadline;
+  const Interrupt* interrupt;
+};
+
+/// Waits until a connection's socket can be read (or else written). False when the time is up;
+/// throws ConnectFailure when interrupted.
+[[nodiscard]] bool wait_for_socket(const pg_conn* connection, bool reading,
+                                   const Patience& patience);
+
 }  // namespace limitrow::postgres

@@ -35,6 +35,7 @@ LaneOptions lane_options(const PostgresOptions& options) {
   validate_schema_name(options.schema);
   const auto settings = session_settings(options.budget, options.synchronous_commit, options.role);
   return {.session = {.hosts = connect_parameters(options.database, settings),
+                      .settings = settings,
                       .schema = options.schema,
                       .per_host = std::max<microseconds>(kConnectTime, options.budget)},
           .max_batch = options.max_batch,

@@ -22,7 +22,7 @@ class Examination {
   using Status = Finding::Status;
 
   void look_at_connection();
-  void look_at_prepared_statements();
+  void look_at_prepared_statements(bool pooled);
   void look_at_session(const pqxx::row& session);
   void look_at_schema(const pqxx::row& session);
   void look_at_rights(const pqxx::row& table);
@@ -36,13 +36,10 @@ class Examination {
   void add(const std::string& name, bool ok, Status otherwise, const std::string& fine,
            const std::string& wrong, const std::string& remedy);
   pqxx::result ask(std::string_view statement);
-  /// The limiter's own way to connect; null if the server refuses its settings.
-  std::unique_ptr<AdoptedConnection> dial_as_limiter();
 
   DoctorOptions options_;
   MaintenanceSession session_;
   ScriptVariables variables_;
-  std::string refusal_;  ///< why dial_as_limiter() gave none
   std::vector<Finding> findings_;
 };
 

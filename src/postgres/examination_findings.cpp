@@ -48,8 +48,7 @@ void Examination::look_at_session(const pqxx::row& session) {
   const std::string isolation = text(session["isolation"]);
   add("isolation", isolation.empty(), Status::warn, "read committed",
       "the database or the login has " + isolation +
-          "; the limiter sets its own, but a pooler may lose it, and most checks of a busy key "
-          "would fail",
+          "; the limiter sets its own, but most statements on a busy key would fail under it",
       "ALTER ROLE ... SET default_transaction_isolation = 'read committed'");
   const auto difference = std::chrono::microseconds{number(session["now"]) - microseconds_now()};
   const auto size = difference < difference.zero() ? -difference : difference;

@@ -21,9 +21,6 @@ namespace limitrow::postgres {
 
 class SocketGuard;
 
-/// Server settings, as {name, value}.
-using Settings = std::vector<std::pair<std::string, std::string>>;
-
 class MaintenanceSession {
  public:
   /// Dials, each host for at most `budget`. Throws OptionError and DatabaseError.

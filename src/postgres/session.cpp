@@ -1,9 +1,9 @@
 #include "postgres/session.hpp"
 
-#include <array>
 #include <map>
+#include <type_traits>
 
-#include "limitrow/errors.hpp"
+#include "postgres/pooled.hpp"
 #include "postgres/pqxx_compat.hpp"
 #include "postgres/session_rows.hpp"
 #include "postgres/statements.hpp"
@@ -14,38 +14,6 @@ namespace {
 /// The oldest schema that the statements run on.
 constexpr std::int64_t kRequiredVersion = 1;
 
-std::string first_line(const std::exception& error) {
-  const std::string message = error.what();
-  return message.substr(0, message.find('\n'));
-}
-
-/// The one translation from libpqxx's errors to ours.
-[[noreturn]] void rethrow(const std::exception& error, bool connection_open) {
-  using Kind = SessionFailure::Kind;
-  const std::string state = sqlstate_of(error);
-  const std::string message = first_line(error);
-  if (dynamic_cast<const pqxx::broken_connection*>(&error) != nullptr || !connection_open) {
-    // libpqxx asks for the encoding before it looks at whether there still is a connection.
-    const bool was_lost = message.starts_with("Could not obtain client encoding");
-    throw SessionFailure{Kind::connection, was_lost ? "the connection was lost" : message};
-  }
-  // The statement's own way of taking a decision back that would be granted only in part.
-  if (state == "22012") throw SessionFailure{Kind::conflict, message};
-  // 40: serialization, deadlock. 55P03: lock_timeout. 57014: statement_timeout.
-  if (state.starts_with("40") || state == "55P03" || state == "57014") {
-    throw SessionFailure{Kind::retry, message};
-  }
-  // 22, 23: somebody's constraint, or a table other than the statement was written for.
-  if (state.starts_with("22") || state.starts_with("23")) throw SessionFailure{Kind::data, message};
-  // 42: a table, column or privilege is missing. 3F: the schema is. 0A: so is something else.
-  for (const std::string_view schema_class : {"42", "3F", "0A"}) {
-    if (state.starts_with(schema_class)) throw SessionFailure{Kind::schema, message};
-  }
-  // 25006: the server does not take writes any more. 26000: a pooler gave us another server
-  // session. The rest (53, 57P, 58, XX): the server is in trouble. A new connection may do better.
-  throw SessionFailure{Kind::connection, message};
-}
-
 template <typename Function>
 auto translated(AdoptedConnection& connection, Function&& function) {
   try {
@@ -53,21 +21,24 @@ auto translated(AdoptedConnection& connection, Function&& function) {
   } catch (const SessionFailure&) {
     throw;
   } catch (const std::exception& error) {
-    rethrow(error, connection.is_open());
+    const bool broken = dynamic_cast<const pqxx::broken_connection*>(&error) != nullptr;
+    throw failure_of(sqlstate_of(error), error.what(), connection.is_open() && !broken);
   }
 }
 
+/// A statement's parameters as text, for libpq.
+const std::string& text_of(const std::string& text) { return text; }
+std::string text_of(std::int64_t number) { return std::to_string(number); }
+
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> session_settings(std::chrono::microseconds budget,
-                                                                  bool synchronous_commit,
-                                                                  const std::string& role) {
+Settings session_settings(std::chrono::microseconds budget, bool synchronous_commit,
+                          const std::string& role) {
   const auto milliseconds = [](std::chrono::microseconds duration) {
     return std::to_string(std::max<std::int64_t>(1, duration / std::chrono::milliseconds{1}));
   };
-  std::vector<std::pair<std::string, std::string>> settings{
-      // The marker by which the doctor sees whether a pooler let the settings through.
-      {"limitrow.session", "direct"},
+  Settings settings{
+      {kSessionMarker, "direct"},
       // Under serializable most checks of a hot key would fail; the locked row is all that is
       // needed.
       {"default_transaction_isolation", "read committed"},
@@ -108,14 +79,32 @@ void Batch::clear() {
 class Session::Implementation {
  public:
   Implementation(const SessionOptions& options, const Interrupt& interrupt)
-      : connection_{dial(options.hosts, options.per_host, interrupt)},
-        variables_{schema_variables(options.schema)} {
-    connection_.set_verbosity(pqxx::connection_base::terse);
-    quiet_ = std::make_unique<pqxx::quiet_errorhandler>(connection_);
-    introduce(options.schema);
+      : variables_{schema_variables(options.schema)} {
+    const Dialled dialled =
+        dial_with_or_without_options(options.hosts, options.per_host, interrupt);
+    Pipeline pipeline{dialled.connection};
+    // A pooler takes connections also when it has no server to give.
+    pipeline.set_patience(
+        Patience{std::chrono::steady_clock::now() + options.per_host, &interrupt});
+    const auto directly = [&](const std::string& sql) {
+      const Pipeline::Outcome outcome = pipeline.run({{sql.c_str()}});
+      if (outcome.failure) throw *outcome.failure;
+      return outcome.results.front();
+    };
+    if (!dialled.options_refused && introduce(options.schema, directly)) {
+      direct_ = std::make_unique<AdoptedConnection>(pipeline.release());
+      direct_->set_verbosity(pqxx::connection_base::terse);
+      quiet_ = std::make_unique<pqxx::quiet_errorhandler>(*direct_);
+      return;
+    }
+    pooled_ = std::make_unique<Pooled>(std::move(pipeline), options.settings);
+    introduce(options.schema, [&](const std::string& sql) { return pooled_->run(sql, {}); });
+    pooled_->pipeline().set_patience(std::nullopt);
   }
 
-  [[nodiscard]] int socket() const { return connection_.sock(); }
+  [[nodiscard]] int socket() const {
+    return pooled_ ? pooled_->pipeline().socket() : direct_->sock();
+  }
 
   std::vector<Row> check(Algorithm algorithm, Batch& batch, bool all_or_nothing) {
     ScriptVariables variables = variables_;
@@ -123,98 +112,107 @@ class Session::Implementation {
     const std::string& name =
         prepared(std::string{to_string(algorithm)} + (all_or_nothing ? "_all" : ""),
                  statement_of(algorithm), variables);
-    return rows_of_check(
-        execute(name, batch.keys.text(), batch.rates.text(), batch.units.text(), batch.spans.text(),
-                batch.capacities.text(), batch.costs.text(), batch.counts.text(), batch.now),
-        algorithm);
+    return execute([&](const auto& result) { return rows_of_check(result, algorithm); }, name,
+                   batch.keys.text(), batch.rates.text(), batch.units.text(), batch.spans.text(),
+                   batch.capacities.text(), batch.costs.text(), batch.counts.text(), batch.now);
   }
 
-  void command(const char* sql) {
-    translated(connection_, [&] {
-      pqxx::nontransaction transaction{connection_};
-      return transaction.exec0(sql);
-    });
-  }
+  void begin() { pooled_ ? pooled_->begin() : command("BEGIN"); }
+  void commit() { pooled_ ? pooled_->commit() : command("COMMIT"); }
+  void rollback() { pooled_ ? pooled_->rollback() : command("ROLLBACK"); }
 
   std::vector<Row> peek(Batch& batch) {
     const std::string& name = prepared("peek", statements::peek, variables_);
-    return rows_of_peek(execute(name, batch.keys.text(), batch.now));
+    return execute([](const auto& result) { return rows_of_peek(result); }, name, batch.keys.text(),
+                   batch.now);
   }
 
   bool replace(const std::string& key, const algorithm::State& seen, const algorithm::State& next) {
     const std::string& name = prepared("replace", statements::replace, variables_);
-    return !execute(name, key, seen.mark, seen.tokens, seen.expires_at, seen.unit, seen.span,
-                    seen.previous, hits_literal(seen.hits), next.mark, next.tokens, next.expires_at,
-                    next.unit, next.span, next.previous, hits_literal(next.hits))
-                .empty();
+    return execute([](const auto& result) { return !result.empty(); }, name, key, seen.mark,
+                   seen.tokens, seen.expires_at, seen.unit, seen.span, seen.previous,
+                   hits_literal(seen.hits), next.mark, next.tokens, next.expires_at, next.unit,
+                   next.span, next.previous, hits_literal(next.hits));
   }
 
   std::vector<std::string> keys(const std::string& name, std::string_view script, Batch& batch) {
-    std::vector<std::string> keys;
-    for (const pqxx::row& row : execute(prepared(name, script, variables_), batch.keys.text())) {
-      keys.emplace_back(row[0].c_str());
-    }
-    return keys;
+    return execute([](const auto& result) { return keys_of(result); },
+                   prepared(name, script, variables_), batch.keys.text());
   }
 
  private:
-  template <typename... Parameters>
-  pqxx::result execute(const std::string& name, const Parameters&... parameters) {
-    return translated(connection_, [&] {
-      pqxx::nontransaction transaction{connection_};
-      return transaction.exec_prepared(name, parameters...);
+  void command(const char* sql) {
+    translated(*direct_, [&] {
+      pqxx::nontransaction transaction{*direct_};
+      return transaction.exec0(sql);
     });
   }
 
-  /// Finds out who the session is; throws SessionFailure if it cannot do a limiter's work.
-  void introduce(const std::string& schema) {
+  /// `statement` is what prepared() gave; `read` makes of its result what is wanted.
+  template <typename Read, typename... Parameters>
+  std::invoke_result_t<Read, const PipelineResult&> execute(Read&& read,
+                                                            const std::string& statement,
+                                                            const Parameters&... parameters) {
+    if (pooled_) return read(pooled_->run(statement, {text_of(parameters).c_str()...}));
+    return read(translated(*direct_, [&] {
+      pqxx::nontransaction transaction{*direct_};
+      return transaction.exec_prepared(statement, parameters...);
+    }));
+  }
+
+  /// Finds out who the session is; throws SessionFailure if it cannot do a limiter's work. False if
+  /// it is direct and its settings did not arrive: then nothing is known yet.
+  template <typename Ask>
+  bool introduce(const std::string& schema, Ask&& ask) {
     using Kind = SessionFailure::Kind;
-    const auto ask = [&](const std::string& query) {
-      return translated(connection_, [&] {
-        pqxx::nontransaction transaction{connection_};
-        return transaction.exec(query).at(0);
-      });
-    };
-    const pqxx::row row = ask(expand_script(statements::read_session, variables_));
-    const std::string role = row["role"].c_str();
-    if (!row["is_writable"].as<bool>()) {
+    const auto is_true = [](const auto& field) { return *field.c_str() == 't'; };
+    const PipelineResult result = ask(expand_script(statements::read_session, variables_));
+    const auto row = result[0];
+    if (!pooled_ && !is_true(row[4])) return false;
+    const std::string role = row[3].c_str();
+    if (!is_true(row[2])) {
       throw SessionFailure{Kind::connection,
                            "the server takes no writes: it is a standby or read-only"};
     }
-    if (!row["has_ledger"].as<bool>()) {
+    if (!is_true(row[0])) {
       throw SessionFailure{Kind::schema,
                            "the schema " + schema + " is not there: run limitrow migrate up"};
     }
-    if (!row["is_writer"].as<bool>()) {
+    if (!is_true(row[1])) {
       throw SessionFailure{Kind::schema, "role " + role + " is not the writer: GRANT " + schema +
                                              "_writer TO " + role + ", or set the role option"};
     }
-    const auto version =
-        integer(ask("SELECT max(version) FROM " + quote_identifier(schema) + ".migrations")[0]);
+    const PipelineResult newest =
+        ask("SELECT max(version) FROM " + quote_identifier(schema) + ".migrations");
+    const auto version = integer(newest[0][0]);
     if (version < kRequiredVersion) {
       throw SessionFailure{Kind::schema, "the schema " + schema + " is at version " +
                                              std::to_string(version) + " and version " +
                                              std::to_string(kRequiredVersion) +
                                              " is needed: run limitrow migrate up"};
     }
+    return true;
   }
 
+  /// What execute() runs: the name of a prepared statement, or the text if the session is pooled.
   const std::string& prepared(const std::string& name, std::string_view script,
                               const ScriptVariables& variables) {
     const auto inserted = prepared_.emplace(name, "limitrow_" + name);
-    const std::string& statement = inserted.first->second;
-    if (inserted.second) {
-      translated(connection_, [&] {
-        connection_.prepare(statement, expand_script(script, variables));
-        return 0;
-      });
-    }
+    std::string& statement = inserted.first->second;
+    if (!inserted.second) return statement;
+    if (pooled_) return statement = expand_script(script, variables);
+    translated(*direct_, [&] {
+      direct_->prepare(statement, expand_script(script, variables));
+      return 0;
+    });
     return statement;
   }
 
-  AdoptedConnection connection_;
-  std::unique_ptr<pqxx::quiet_errorhandler> quiet_;
   ScriptVariables variables_;
+  /// One of the two.
+  std::unique_ptr<AdoptedConnection> direct_;
+  std::unique_ptr<Pooled> pooled_;
+  std::unique_ptr<pqxx::quiet_errorhandler> quiet_;
   std::map<std::string, std::string> prepared_;
 };
 
@@ -228,9 +226,9 @@ std::vector<Row> Session::check(Algorithm algorithm, Batch& batch) {
 std::vector<Row> Session::check_all(Algorithm algorithm, Batch& batch) {
   return implementation_->check(algorithm, batch, true);
 }
-void Session::begin() { implementation_->command("BEGIN"); }
-void Session::commit() { implementation_->command("COMMIT"); }
-void Session::rollback() { implementation_->command("ROLLBACK"); }
+void Session::begin() { implementation_->begin(); }
+void Session::commit() { implementation_->commit(); }
+void Session::rollback() { implementation_->rollback(); }
 std::vector<Row> Session::peek(Batch& batch) { return implementation_->peek(batch); }
 bool Session::replace(const std::string& key, const algorithm::State& seen,
                       const algorithm::State& next) {

@@ -1,5 +1,9 @@
 /// Session: one connection of the limiter's, with the settings that the statements rely on.
 ///
+/// It is direct where the server has taken the settings at the start: then statements are prepared.
+/// Where a pooler refuses or drops them it is pooled: then each transaction brings its settings and
+/// its statement along (pooled.hpp).
+///
 ///     Session session{options, interrupt};        // dials; throws ConnectFailure or SchemaError
 ///     for (const Row& row : session.check(Algorithm::token_bucket, batch)) ...
 ///
@@ -10,45 +14,33 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "algorithm/state.hpp"
 #include "limitrow/rule.hpp"
 #include "postgres/array_literal.hpp"
 #include "postgres/dial.hpp"
+#include "postgres/session_failure.hpp"
 
 namespace limitrow::postgres {
 
-/// Why a statement gave no rows.
-class SessionFailure : public std::runtime_error {
- public:
-  enum class Kind {
-    connection,  ///< the connection is lost, or must not be used on; whether it applied is unknown
-    retry,       ///< nothing was applied: a lock or the statement took too long, or a deadlock
-    conflict,    ///< nothing was applied: a decision would have been granted only in part
-    data,        ///< nothing was applied: the table takes no such row
-    schema,      ///< the schema is not what this limitrow needs, or the role may not
-  };
-  SessionFailure(Kind kind, const std::string& message)
-      : std::runtime_error{message}, kind_{kind} {}
-  [[nodiscard]] Kind kind() const noexcept { return kind_; }
-
- private:
-  Kind kind_;
-};
-
 struct SessionOptions {
-  std::vector<ConnectParameters> hosts;
+  std::vector<ConnectParameters> hosts;  ///< with the settings as start-up options
+  Settings settings;                     ///< the same, for when they do not arrive
   std::string schema;
   std::chrono::microseconds per_host{0};
 };
 
+/// A setting of limitrow's own, by which a session finds out whether its settings arrived: "direct"
+/// at the start of one, "pooled" in a pooled transaction.
+inline constexpr const char* kSessionMarker = "limitrow.session";
+
 /// The server settings that a limiter's session starts with.
-[[nodiscard]] std::vector<std::pair<std::string, std::string>> session_settings(
-    std::chrono::microseconds budget, bool synchronous_commit, const std::string& role);
+[[nodiscard]] Settings session_settings(std::chrono::microseconds budget, bool synchronous_commit,
+                                        const std::string& role);
 
 /// The parameters of one statement: one entry per key, each key once, in the order of the keys.
 struct Batch {

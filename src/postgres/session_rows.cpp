@@ -1,14 +1,9 @@
 #include "postgres/session_rows.hpp"
 
-#include <charconv>
+#include "postgres/pipeline.hpp"
+#include "postgres/pqxx_compat.hpp"
 
 namespace limitrow::postgres {
-
-std::int64_t integer(const pqxx::field& field) {
-  std::int64_t value = 0;
-  if (!field.is_null()) std::from_chars(field.c_str(), field.c_str() + field.size(), value);
-  return value;
-}
 
 std::string hits_literal(const std::vector<std::int64_t>& hits) {
   ArrayLiteral array;
@@ -29,10 +24,11 @@ std::vector<std::int64_t> hits_of(std::string_view literal) {
   return hits;
 }
 
-std::vector<Row> rows_of_check(const pqxx::result& result, Algorithm algorithm) {
+template <typename Result>
+std::vector<Row> rows_of_check(const Result& result, Algorithm algorithm) {
   std::vector<Row> rows(result.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const pqxx::row from = result[static_cast<pqxx::result::size_type>(i)];
+    const auto from = result[i];
     Row& row = rows[i];
     row.key = from[0].c_str();
     row.granted = integer(from[1]);
@@ -52,10 +48,12 @@ std::vector<Row> rows_of_check(const pqxx::result& result, Algorithm algorithm) 
   return rows;
 }
 
-std::vector<Row> rows_of_peek(const pqxx::result& result) {
+template <typename Result>
+std::vector<Row> rows_of_peek(const Result& result) {
   std::vector<Row> rows;
   rows.reserve(result.size());
-  for (const pqxx::row& from : result) {
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const auto from = result[i];
     Row row{.key = from[0].c_str(), .granted = 0, .asked_at = integer(from[1]), .state = {}};
     if (!from[2].is_null()) {
       row.state = {.mark = integer(from[2]),
@@ -70,5 +68,19 @@ std::vector<Row> rows_of_peek(const pqxx::result& result) {
   }
   return rows;
 }
+
+template <typename Result>
+std::vector<std::string> keys_of(const Result& result) {
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < result.size(); ++i) keys.emplace_back(result[i][0].c_str());
+  return keys;
+}
+
+template std::vector<Row> rows_of_check(const pqxx::result&, Algorithm);
+template std::vector<Row> rows_of_check(const PipelineResult&, Algorithm);
+template std::vector<Row> rows_of_peek(const pqxx::result&);
+template std::vector<Row> rows_of_peek(const PipelineResult&);
+template std::vector<std::string> keys_of(const pqxx::result&);
+template std::vector<std::string> keys_of(const PipelineResult&);
 
 }  // namespace limitrow::postgres

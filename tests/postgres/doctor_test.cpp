@@ -203,15 +203,27 @@ TEST_F(DoctorTest, a_schema_that_is_missing_pending_changed_or_newer_fails) {
                {"schema"});
 }
 
-TEST_F(DoctorTest, what_a_pooler_drops_or_refuses_is_found) {
+TEST_F(DoctorTest, a_pooler_that_drops_or_refuses_the_settings_is_well_and_said_to_be_slower) {
   ASSERT_TRUE(Pooler::is_there()) << "install pgbouncer, as tools/test does";
   for (const char* more : {"", "ignore_startup_parameters = options\n"}) {
     const TestDatabase pooled;
     const Pooler pooler{pooled, {"app"}, more};
     DoctorOptions through = options(pooled);
     through.database = pooler.dsn("app");
-    expect_only(examine(through), {"settings", "prepared_statements"});
+    const auto findings = examine(through);
+    expect_only(findings, {});
+    EXPECT_NE(detail_of(findings, "settings").find("longer"), std::string::npos);
   }
+}
+
+TEST_F(DoctorTest, a_pooler_that_passes_the_settings_and_loses_prepared_statements_fails) {
+  ASSERT_TRUE(Pooler::is_there()) << "install pgbouncer, as tools/test does";
+  database.query("postgres", "ALTER ROLE app IN DATABASE " + database.name() +
+                                 " SET limitrow.session = 'direct'");
+  const Pooler pooler{database, {"app"}, "ignore_startup_parameters = options\n"};
+  DoctorOptions through = options(database);
+  through.database = pooler.dsn("app");
+  expect_only(examine(through), {"prepared_statements"});
 }
 
 TEST_F(DoctorTest, a_database_that_is_away_is_exit_3) {

@@ -6,8 +6,11 @@
 
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -19,10 +22,12 @@ class Pooler {
  public:
   [[nodiscard]] static bool is_there() { return std::filesystem::exists(kProgram); }
 
+  /// Throws if there is no PgBouncer.
   Pooler(const TestDatabase& database, const std::vector<std::string>& logins,
          const std::string& more_settings = {})
       : database_{database.name()},
         directory_{server().socket_directory() + "/pooler-" + database.name()} {
+    if (!is_there()) throw std::runtime_error{"install pgbouncer, as tools/test does"};
     std::filesystem::create_directory(directory_);
     std::filesystem::permissions(directory_, std::filesystem::perms::all);
     std::ofstream users{directory_ + "/users.txt"};
@@ -36,18 +41,33 @@ class Pooler {
              << more_settings;
     users.close();
     settings.close();
+    login_ = logins.front();
+    start();
+  }
+
+  /// Starts it (again), and waits until it takes connections.
+  void start() {
     std::vector<std::string> argv{kProgram, directory_ + "/pgbouncer.ini"};
     if (::geteuid() == 0) argv.insert(argv.begin() + 1, {"-u", "postgres"});
-    process_.emplace_back(argv);
+    process_.emplace(argv);
     // The socket is there a moment before it is listened on.
     EXPECT_TRUE(becomes_true([&] {
       try {
-        const pqxx::connection connection{dsn(logins.front())};
+        const pqxx::connection connection{dsn(login_)};
         return true;
       } catch (const pqxx::broken_connection&) {
         return false;
       }
-    })) << process_.front().err();
+    })) << process_->err();
+  }
+
+  /// Ends it at once, and every connection with it.
+  void stop() {
+    process_->kill(SIGKILL);
+    process_.reset();
+    // What it would have cleared away, and what makes it refuse to start.
+    std::filesystem::remove(directory_ + "/.s.PGSQL.6432");
+    std::filesystem::remove(directory_ + "/.s.PGSQL.6432.lock");
   }
 
   [[nodiscard]] std::string dsn(const std::string& login) const {
@@ -58,7 +78,8 @@ class Pooler {
   static constexpr const char* kProgram = "/usr/sbin/pgbouncer";
   std::string database_;
   std::string directory_;
-  std::vector<support::ChildProcess> process_;
+  std::string login_;
+  std::optional<support::ChildProcess> process_;
 };
 
 }  // namespace limitrow::test

@@ -27,8 +27,7 @@ CLI::App& add_command(CLI::App& app, Common& common, const std::string& name,
   command.add_option("--schema", common.schema, "The schema of the migrations")
       ->type_name("NAME")
       ->capture_default_str();
-  command.add_option("--role", common.role, "SET ROLE after connecting (direct connections only)")
-      ->type_name("NAME");
+  command.add_option("--role", common.role, "SET ROLE after connecting")->type_name("NAME");
   command.add_option("--budget", common.budget, "The longest to wait for the database")
       ->type_name("DURATION")
       ->capture_default_str();

@@ -1,7 +1,7 @@
 -- What a new session is: asked once per connection, before the first check. Reads nothing that a role
 -- without rights may not read, so that it can say which right is missing.
 -- Result, one row: whether the ledger is there, whether the session is the writer, whether the server
--- takes writes, and the session's role.
+-- takes writes, the session's role, and whether its start-up settings arrived.
 SELECT
   EXISTS (
     SELECT FROM pg_catalog.pg_class AS c
@@ -13,4 +13,5 @@ SELECT
     WHERE rolname = :'writer' AND pg_catalog.pg_has_role(oid, 'USAGE')
   ) AS is_writer,
   pg_catalog.current_setting('transaction_read_only') = 'off' AS is_writable,
-  current_user AS role;
+  current_user AS role,
+  coalesce(pg_catalog.current_setting('limitrow.session', true) = 'direct', false) AS is_direct;

@@ -118,7 +118,7 @@ class Limitrow final : public Contestant {
   }
 
   [[nodiscard]] std::optional<double> mean_batch() const override {
-    const Histogram batches = limiter_->statistics().batch_sizes;
+    const limitrow::Histogram batches = limiter_->statistics().batch_sizes;
     return batches.count() == 0 ? std::nullopt : std::optional{batches.mean()};
   }
 

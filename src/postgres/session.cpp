@@ -87,6 +87,7 @@ std::vector<std::pair<std::string, std::string>> session_settings(std::chrono::m
 
 void Batch::add(std::string_view key, const algorithm::Terms& terms, std::int64_t cost,
                 std::int64_t count) {
+  if (size++ == 0) first = {std::string{key}, terms, cost, count};
   keys.add(key);
   rates.add(terms.rate);
   units.add(terms.unit);
@@ -100,6 +101,7 @@ void Batch::clear() {
   for (ArrayLiteral* array : {&keys, &rates, &units, &spans, &capacities, &costs, &counts}) {
     array->clear();
   }
+  size = 0;
 }
 
 class Session::Implementation {
@@ -114,15 +116,26 @@ class Session::Implementation {
 
   [[nodiscard]] int socket() const { return connection_.sock(); }
 
-  std::vector<Row> check(Algorithm algorithm, Batch& batch, bool all_or_nothing) {
-    ScriptVariables variables = variables_;
-    if (all_or_nothing) variables[kAllOrNothing] = "1";
-    const std::string& name =
-        prepared(std::string{to_string(algorithm)} + (all_or_nothing ? "_all" : ""),
-                 statement_of(algorithm), variables);
+  std::vector<Row> check(Algorithm algorithm, Batch& batch) {
+    if (batch.size != 1 || batch.first.count == 0 || !has_short_form(algorithm)) {
+      return check_whole(algorithm, batch, nullptr);
+    }
+    if (short_form_pays_) {
+      std::vector<Row> rows = check_one(algorithm, batch);
+      if (!rows.empty()) return rows;
+    }
+    std::vector<Row> rows = check_whole(algorithm, batch, nullptr);
+    // A key at its limit mostly stays there for a while: no second round trip for each refusal.
+    short_form_pays_ = !rows.empty() && rows.front().granted > 0;
+    return rows;
+  }
+
+  /// `form` is the variable that chooses one of the statement's forms for many keys, or null.
+  std::vector<Row> check_whole(Algorithm algorithm, Batch& batch, const char* form) {
     return rows_of_check(
-        execute(name, batch.keys.text(), batch.rates.text(), batch.units.text(), batch.spans.text(),
-                batch.capacities.text(), batch.costs.text(), batch.counts.text(), batch.now),
+        execute(prepared_check(algorithm, form), batch.keys.text(), batch.rates.text(),
+                batch.units.text(), batch.spans.text(), batch.capacities.text(), batch.costs.text(),
+                batch.counts.text(), batch.now),
         algorithm);
   }
 
@@ -155,6 +168,23 @@ class Session::Implementation {
   }
 
  private:
+  static bool has_short_form(Algorithm algorithm) { return algorithm != Algorithm::sliding_log; }
+
+  /// No row: what it asks is not for the short form to decide, and nothing was done.
+  std::vector<Row> check_one(Algorithm algorithm, const Batch& batch) {
+    const auto& [key, terms, cost, count] = batch.first;
+    return rows_of_check(execute(prepared_check(algorithm, kOneKey), key, terms.rate, terms.unit,
+                                 terms.span, terms.capacity, cost, count, batch.now),
+                         algorithm);
+  }
+
+  const std::string& prepared_check(Algorithm algorithm, const char* form) {
+    ScriptVariables variables = variables_;
+    if (form != nullptr) variables[form] = "1";
+    const std::string name{to_string(algorithm)};
+    return prepared(form == nullptr ? name : name + "_" + form, statement_of(algorithm), variables);
+  }
+
   template <typename... Parameters>
   pqxx::result execute(const std::string& name, const Parameters&... parameters) {
     return translated(connection_, [&] {
@@ -213,6 +243,8 @@ class Session::Implementation {
   std::unique_ptr<pqxx::quiet_errorhandler> quiet_;
   ScriptVariables variables_;
   std::map<std::string, std::string> prepared_;
+  /// Whether the last check of one key was admitted.
+  bool short_form_pays_ = true;
 };
 
 Session::Session(const SessionOptions& options, const Interrupt& interrupt)
@@ -220,10 +252,10 @@ Session::Session(const SessionOptions& options, const Interrupt& interrupt)
 Session::~Session() = default;
 int Session::socket() const { return implementation_->socket(); }
 std::vector<Row> Session::check(Algorithm algorithm, Batch& batch) {
-  return implementation_->check(algorithm, batch, false);
+  return implementation_->check(algorithm, batch);
 }
 std::vector<Row> Session::check_all(Algorithm algorithm, Batch& batch) {
-  return implementation_->check(algorithm, batch, true);
+  return implementation_->check_whole(algorithm, batch, kAllOrNothing);
 }
 void Session::begin() { implementation_->command("BEGIN"); }
 void Session::commit() { implementation_->command("COMMIT"); }

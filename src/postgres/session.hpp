@@ -55,6 +55,16 @@ struct Batch {
   /// Below 0: the database's clock.
   std::int64_t now = -1;
 
+  /// The first entry once more, for the statement's form for one key, and how many there are.
+  struct Entry {
+    std::string key;
+    algorithm::Terms terms;
+    std::int64_t cost = 0;
+    std::int64_t count = 0;
+  };
+  Entry first;
+  std::size_t size = 0;
+
   void add(std::string_view key, const algorithm::Terms& terms, std::int64_t cost,
            std::int64_t count);
   void clear();
@@ -76,7 +86,9 @@ class Session {
   /// The socket, for shutdown(2) from another thread when an answer takes too long.
   [[nodiscard]] int socket() const;
 
-  /// The statement: src/sql/<algorithm>.sql. One row per key of the batch, in any order.
+  /// The statement: src/sql/<algorithm>.sql. One row per key of the batch, in any order. A batch of
+  /// one key is first asked in the statement's short form, if the one before would have been
+  /// answered by it.
   [[nodiscard]] std::vector<Row> check(Algorithm algorithm, Batch& batch);
   /// The same, all of the batch or nothing. Throws SessionFailure of kind conflict when the rows
   /// that were seen and the rows that were locked differ: to be asked again.

@@ -9,6 +9,8 @@
 \set reader :schema '_reader'
 
 DROP TABLE :"schema".limits;
+DROP DOMAIN :"schema".key_text, :"schema".instant, :"schema".spent, :"schema".spent_before, :"schema".not_negative,
+  :"schema".positive;
 DROP TABLE :"schema".migrations;
 REVOKE USAGE ON SCHEMA :"schema" FROM :"writer", :"purger", :"reader";
 

@@ -2,6 +2,48 @@ CREATE SCHEMA limitrow;
 
 ALTER SCHEMA limitrow OWNER TO owner;
 
+CREATE DOMAIN limitrow.instant AS bigint
+	CONSTRAINT instant_range CHECK (((VALUE >= 0) AND (VALUE <= '1152921504606846976'::bigint)));
+
+ALTER DOMAIN limitrow.instant OWNER TO owner;
+
+COMMENT ON DOMAIN limitrow.instant IS 'Microseconds since 1970 (UTC), up to 2^60: a window can be added without an overflow.';
+
+CREATE DOMAIN limitrow.key_text AS text COLLATE pg_catalog."C"
+	CONSTRAINT key_length CHECK (((octet_length(VALUE) >= 1) AND (octet_length(VALUE) <= 512)));
+
+ALTER DOMAIN limitrow.key_text OWNER TO owner;
+
+COMMENT ON DOMAIN limitrow.key_text IS 'A key: 1 to 512 bytes, in the order of its bytes.';
+
+CREATE DOMAIN limitrow.not_negative AS bigint
+	CONSTRAINT not_negative CHECK ((VALUE >= 0));
+
+ALTER DOMAIN limitrow.not_negative OWNER TO owner;
+
+COMMENT ON DOMAIN limitrow.not_negative IS 'A whole number, 0 or more.';
+
+CREATE DOMAIN limitrow.positive AS bigint
+	CONSTRAINT positive CHECK ((VALUE > 0));
+
+ALTER DOMAIN limitrow.positive OWNER TO owner;
+
+COMMENT ON DOMAIN limitrow.positive IS 'A whole number, 1 or more.';
+
+CREATE DOMAIN limitrow.spent AS bigint
+	CONSTRAINT spent_range CHECK (((VALUE >= 0) AND (VALUE <= '4611686018427387904'::bigint)));
+
+ALTER DOMAIN limitrow.spent OWNER TO owner;
+
+COMMENT ON DOMAIN limitrow.spent IS 'An amount in units, up to 2^62: two of them can be added without an overflow, if one is a spent_before.';
+
+CREATE DOMAIN limitrow.spent_before AS bigint
+	CONSTRAINT spent_before_range CHECK (((VALUE >= 0) AND (VALUE <= '4611686018427387903'::bigint)));
+
+ALTER DOMAIN limitrow.spent_before OWNER TO owner;
+
+COMMENT ON DOMAIN limitrow.spent_before IS 'An amount in units, below 2^62.';
+
 CREATE FUNCTION limitrow.purge_batch(grace interval DEFAULT '00:01:00'::interval, batch integer DEFAULT 10000) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'limitrow', 'pg_temp'
@@ -56,21 +98,18 @@ ALTER FUNCTION limitrow.purge_batch(grace interval, batch integer) OWNER TO limi
 COMMENT ON FUNCTION limitrow.purge_batch(grace interval, batch integer) IS 'Removes at most batch rows whose window closed longer than grace ago; gives their number.';
 
 CREATE TABLE limitrow.limits (
-    key text NOT NULL COLLATE pg_catalog."C",
-    window_start bigint NOT NULL,
-    tokens bigint NOT NULL,
-    expires_at bigint NOT NULL,
-    granted bigint NOT NULL,
-    cost bigint NOT NULL,
-    capacity bigint NOT NULL,
-    rate bigint NOT NULL,
-    unit bigint NOT NULL,
-    span bigint NOT NULL,
-    previous bigint,
-    hits bigint[],
-    CONSTRAINT limits_key_length CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 512))),
-    CONSTRAINT limits_previous CHECK (((previous >= 0) AND (previous <= '4611686018427387903'::bigint))),
-    CONSTRAINT limits_ranges CHECK ((((window_start >= 0) AND (window_start <= '1152921504606846976'::bigint)) AND ((tokens >= 0) AND (tokens <= '4611686018427387904'::bigint)) AND (expires_at >= 0) AND (granted >= 0) AND (cost > 0) AND (capacity > 0) AND (rate >= 0) AND (unit > 0) AND (span > 0)))
+    key limitrow.key_text NOT NULL,
+    window_start limitrow.instant NOT NULL,
+    tokens limitrow.spent NOT NULL,
+    expires_at limitrow.not_negative NOT NULL,
+    granted limitrow.not_negative NOT NULL,
+    cost limitrow.positive NOT NULL,
+    capacity limitrow.positive NOT NULL,
+    rate limitrow.not_negative NOT NULL,
+    unit limitrow.positive NOT NULL,
+    span limitrow.positive NOT NULL,
+    previous limitrow.spent_before,
+    hits bigint[]
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_cost_delay='0');
 
@@ -138,11 +177,11 @@ ALTER TABLE ONLY limitrow.migrations
 
 ALTER TABLE limitrow.limits ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY limits_purger_delete ON limitrow.limits FOR DELETE TO limitrow_purger USING ((expires_at <= ( SELECT ((EXTRACT(epoch FROM statement_timestamp()) * (1000000)::numeric))::bigint AS int8)));
+CREATE POLICY limits_purger_delete ON limitrow.limits FOR DELETE TO limitrow_purger USING (((expires_at)::bigint <= ( SELECT ((EXTRACT(epoch FROM statement_timestamp()) * (1000000)::numeric))::bigint AS int8)));
 
-CREATE POLICY limits_purger_lock ON limitrow.limits FOR UPDATE TO limitrow_purger USING ((expires_at <= ( SELECT ((EXTRACT(epoch FROM statement_timestamp()) * (1000000)::numeric))::bigint AS int8))) WITH CHECK (false);
+CREATE POLICY limits_purger_lock ON limitrow.limits FOR UPDATE TO limitrow_purger USING (((expires_at)::bigint <= ( SELECT ((EXTRACT(epoch FROM statement_timestamp()) * (1000000)::numeric))::bigint AS int8))) WITH CHECK (false);
 
-CREATE POLICY limits_purger_select ON limitrow.limits FOR SELECT TO limitrow_purger USING ((expires_at <= ( SELECT ((EXTRACT(epoch FROM statement_timestamp()) * (1000000)::numeric))::bigint AS int8)));
+CREATE POLICY limits_purger_select ON limitrow.limits FOR SELECT TO limitrow_purger USING (((expires_at)::bigint <= ( SELECT ((EXTRACT(epoch FROM statement_timestamp()) * (1000000)::numeric))::bigint AS int8)));
 
 CREATE POLICY limits_reader_select ON limitrow.limits FOR SELECT TO limitrow_reader USING (true);
 

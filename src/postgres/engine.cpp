@@ -37,7 +37,8 @@ LaneOptions lane_options(const PostgresOptions& options) {
   return {.session = {.hosts = connect_parameters(options.database, settings),
                       .settings = settings,
                       .schema = options.schema,
-                      .per_host = std::max<microseconds>(kConnectTime, options.budget)},
+                      .per_host = std::max<microseconds>(kConnectTime, options.budget),
+                      .longest_first = options.budget / 5},
           .max_batch = options.max_batch,
           .budget = options.budget,
           .clock = options.clock};

@@ -1,5 +1,6 @@
 #include "postgres/session.hpp"
 
+#include <array>
 #include <map>
 #include <type_traits>
 
@@ -61,6 +62,7 @@ Settings session_settings(std::chrono::microseconds budget, bool synchronous_com
 
 void Batch::add(std::string_view key, const algorithm::Terms& terms, std::int64_t cost,
                 std::int64_t count) {
+  if (size++ == 0) first = {std::string{key}, terms, cost, count};
   keys.add(key);
   rates.add(terms.rate);
   units.add(terms.unit);
@@ -74,12 +76,13 @@ void Batch::clear() {
   for (ArrayLiteral* array : {&keys, &rates, &units, &spans, &capacities, &costs, &counts}) {
     array->clear();
   }
+  size = 0;
 }
 
 class Session::Implementation {
  public:
   Implementation(const SessionOptions& options, const Interrupt& interrupt)
-      : variables_{schema_variables(options.schema)} {
+      : variables_{schema_variables(options.schema)}, longest_first_{options.longest_first} {
     const Dialled dialled =
         dial_with_or_without_options(options.hosts, options.per_host, interrupt);
     Pipeline pipeline{dialled.connection};
@@ -106,15 +109,27 @@ class Session::Implementation {
     return pooled_ ? pooled_->pipeline().socket() : direct_->sock();
   }
 
-  std::vector<Row> check(Algorithm algorithm, Batch& batch, bool all_or_nothing) {
-    ScriptVariables variables = variables_;
-    if (all_or_nothing) variables[kAllOrNothing] = "1";
-    const std::string& name =
-        prepared(std::string{to_string(algorithm)} + (all_or_nothing ? "_all" : ""),
-                 statement_of(algorithm), variables);
-    return execute([&](const auto& result) { return rows_of_check(result, algorithm); }, name,
-                   batch.keys.text(), batch.rates.text(), batch.units.text(), batch.spans.text(),
-                   batch.capacities.text(), batch.costs.text(), batch.counts.text(), batch.now);
+  std::vector<Row> check(Algorithm algorithm, Batch& batch) {
+    if (batch.size != 1 || batch.first.count == 0 || !has_short_form(algorithm)) {
+      return check_whole(algorithm, batch, Form::whole);
+    }
+    if (short_form_pays_) {
+      const auto start = std::chrono::steady_clock::now();
+      std::vector<Row> rows = check_one(algorithm, batch);
+      if (!rows.empty()) return rows;
+      // Both statements may wait for a lock; together they must not outlast the caller by much.
+      if (std::chrono::steady_clock::now() - start > longest_first_) {
+        throw SessionFailure{SessionFailure::Kind::retry, "the row was held for too long"};
+      }
+    }
+    std::vector<Row> rows = check_whole(algorithm, batch, Form::whole);
+    // A key at its limit mostly stays there for a while: no second round trip for each refusal.
+    short_form_pays_ = !rows.empty() && rows.front().granted > 0;
+    return rows;
+  }
+
+  std::vector<Row> check_all(Algorithm algorithm, Batch& batch) {
+    return check_whole(algorithm, batch, Form::all_or_nothing);
   }
 
   void begin() { pooled_ ? pooled_->begin() : command("BEGIN"); }
@@ -141,6 +156,40 @@ class Session::Implementation {
   }
 
  private:
+  /// The forms of an algorithm's statement; see src/sql/.
+  enum class Form { whole, all_or_nothing, one_key };
+
+  static bool has_short_form(Algorithm algorithm) { return algorithm != Algorithm::sliding_log; }
+
+  std::vector<Row> check_whole(Algorithm algorithm, Batch& batch, Form form) {
+    return execute([&](const auto& result) { return rows_of_check(result, algorithm); },
+                   prepared_check(algorithm, form), batch.keys.text(), batch.rates.text(),
+                   batch.units.text(), batch.spans.text(), batch.capacities.text(),
+                   batch.costs.text(), batch.counts.text(), batch.now);
+  }
+
+  /// No row: what it asks is not for the short form to decide, and nothing was done.
+  std::vector<Row> check_one(Algorithm algorithm, const Batch& batch) {
+    const auto& [key, terms, cost, count] = batch.first;
+    return execute([&](const auto& result) { return rows_of_check(result, algorithm); },
+                   prepared_check(algorithm, Form::one_key), key, terms.rate, terms.unit,
+                   terms.span, terms.capacity, cost, count, batch.now);
+  }
+
+  const std::string& prepared_check(Algorithm algorithm, Form form) {
+    const std::string*& statement =
+        checks_.at(static_cast<std::size_t>(algorithm)).at(static_cast<std::size_t>(form));
+    if (statement != nullptr) return *statement;
+    ScriptVariables variables = variables_;
+    std::string name{to_string(algorithm)};
+    if (form != Form::whole) {
+      const char* variable = form == Form::one_key ? kOneKey : kAllOrNothing;
+      variables[variable] = "1";
+      name.append("_").append(variable);
+    }
+    return *(statement = &prepared(name, statement_of(algorithm), variables));
+  }
+
   void command(const char* sql) {
     translated(*direct_, [&] {
       pqxx::nontransaction transaction{*direct_};
@@ -214,6 +263,11 @@ class Session::Implementation {
   std::unique_ptr<Pooled> pooled_;
   std::unique_ptr<pqxx::quiet_errorhandler> quiet_;
   std::map<std::string, std::string> prepared_;
+  /// Of prepared_, by algorithm and form; null until first used.
+  std::array<std::array<const std::string*, 3>, 4> checks_{};
+  std::chrono::microseconds longest_first_;
+  /// Whether the last check of one key was admitted.
+  bool short_form_pays_ = true;
 };
 
 Session::Session(const SessionOptions& options, const Interrupt& interrupt)
@@ -221,10 +275,10 @@ Session::Session(const SessionOptions& options, const Interrupt& interrupt)
 Session::~Session() = default;
 int Session::socket() const { return implementation_->socket(); }
 std::vector<Row> Session::check(Algorithm algorithm, Batch& batch) {
-  return implementation_->check(algorithm, batch, false);
+  return implementation_->check(algorithm, batch);
 }
 std::vector<Row> Session::check_all(Algorithm algorithm, Batch& batch) {
-  return implementation_->check(algorithm, batch, true);
+  return implementation_->check_all(algorithm, batch);
 }
 void Session::begin() { implementation_->begin(); }
 void Session::commit() { implementation_->commit(); }

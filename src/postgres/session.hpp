@@ -32,6 +32,8 @@ struct SessionOptions {
   Settings settings;                     ///< the same, for when they do not arrive
   std::string schema;
   std::chrono::microseconds per_host{0};
+  /// How long the short form of a check may take for the full form still to follow.
+  std::chrono::microseconds longest_first{0};
 };
 
 /// A setting of limitrow's own, by which a session finds out whether its settings arrived: "direct"
@@ -47,6 +49,16 @@ struct Batch {
   ArrayLiteral keys, rates, units, spans, capacities, costs, counts;
   /// Below 0: the database's clock.
   std::int64_t now = -1;
+
+  /// The first entry once more, for the statement's form for one key, and how many there are.
+  struct Entry {
+    std::string key;
+    algorithm::Terms terms;
+    std::int64_t cost = 0;
+    std::int64_t count = 0;
+  };
+  Entry first;
+  std::size_t size = 0;
 
   void add(std::string_view key, const algorithm::Terms& terms, std::int64_t cost,
            std::int64_t count);
@@ -69,7 +81,9 @@ class Session {
   /// The socket, for shutdown(2) from another thread when an answer takes too long.
   [[nodiscard]] int socket() const;
 
-  /// The statement: src/sql/<algorithm>.sql. One row per key of the batch, in any order.
+  /// The statement: src/sql/<algorithm>.sql. One row per key of the batch, in any order. A batch of
+  /// one key is first asked in the statement's short form, if the one before would have been
+  /// answered by it.
   [[nodiscard]] std::vector<Row> check(Algorithm algorithm, Batch& batch);
   /// The same, all of the batch or nothing. Throws SessionFailure of kind conflict when the rows
   /// that were seen and the rows that were locked differ: to be asked again.

@@ -40,8 +40,10 @@ extern const std::string_view top_rights;
 /// The statement of an algorithm: src/sql/<algorithm>.sql.
 [[nodiscard]] std::string_view statement_of(Algorithm algorithm);
 
-/// The variable that asks for the statement's other form: all of the batch, or nothing.
+/// The variables that ask for another form of an algorithm's statement: all of the batch, or
+/// nothing; one key, where that is simple (not sliding_log).
 inline constexpr const char* kAllOrNothing = "all_or_nothing";
+inline constexpr const char* kOneKey = "one_key";
 
 /// The variables that every script may use: schema, writer, purger, reader.
 [[nodiscard]] ScriptVariables schema_variables(const std::string& schema);

@@ -17,7 +17,8 @@
 -- change of the window both count in full while the mark lies in the new rule's current window.
 
 \set wrong_clock '(l.window_start > excluded.window_start + greatest(excluded.span, 10000000))'
-\set mark '(CASE WHEN :wrong_clock THEN excluded.window_start ELSE greatest(l.window_start, excluded.window_start) END)'
+\set later 'greatest(l.window_start, excluded.window_start)'
+\set mark '(CASE WHEN :wrong_clock THEN excluded.window_start ELSE :later END)'
 \set windows_passed '(excluded.window_start / excluded.span - l.window_start / excluded.span)'
 \set same '(l.span = excluded.span)'
 \set latest '(CASE WHEN :same THEN l.tokens ELSE least(l.tokens + l.previous, 4611686018427387904) END)'
@@ -28,7 +29,10 @@
 \set level '(:current + :covered)'
 \set granted 'least(excluded.granted, greatest(0, excluded.capacity - :level) / excluded.cost * excluded.cost)'
 
--- The statement has two forms. With :all_or_nothing set it decides what is asked as one: nothing is
+\set wanted 'least(count, capacity / cost) * cost'
+\set now 'CASE WHEN $8::bigint < 0 THEN (extract(epoch FROM statement_timestamp()) * 1000000)::bigint ELSE $8::bigint END'
+
+-- The statement has three forms. With :all_or_nothing set it decides what is asked as one: nothing is
 -- charged unless all of it fits. When the locked rows grant only a part of it, it raises (22012, a
 -- division by zero) and so takes everything back; asked again it sees those rows and refuses.
 \if :{?all_or_nothing}
@@ -43,17 +47,46 @@
 \set verdict 'charged.granted'
 \endif
 
+-- With :one_key set it decides one key where that is simple, as in token_bucket.sql.
+\if :{?one_key}
+\set same_rule '(l.rate, l.unit, l.span, l.capacity) = (excluded.rate, excluded.unit, excluded.span, excluded.capacity)'
+\set mark ':later'
+\set same true
+
+UPDATE :"schema".limits AS l SET
+  window_start = :mark,
+  tokens = :current + excluded.granted,
+  expires_at = (:mark / excluded.span + 2) * excluded.span,
+  granted = excluded.granted,
+  cost = excluded.cost,
+  previous = :before
+FROM (
+  SELECT
+    $2::bigint AS rate, $3::bigint AS unit, $4::bigint AS span, $5::bigint AS capacity, $6::bigint AS cost,
+    once.granted, once.window_start
+  -- OFFSET 0: worked out once, instead of wherever it is used.
+  FROM (
+    SELECT :wanted AS granted, :now AS window_start
+    FROM (SELECT $5::bigint AS capacity, $6::bigint AS cost, $7::bigint AS count) AS a
+    OFFSET 0
+  ) AS once
+) AS excluded
+WHERE l.key = $1::text
+  AND :same_rule AND NOT :wrong_clock AND :level <= excluded.capacity - excluded.granted
+RETURNING
+  l.key, l.granted, excluded.window_start AS asked_at, l.window_start, l.tokens, l.expires_at, l.span, l.previous;
+\else
+
 WITH asked AS (
   SELECT
-    a.key, a.rate, a.unit, a.span, a.capacity, a.cost,
-    least(a.count, a.capacity / a.cost) * a.cost AS granted,
-    CASE
-      WHEN $8::bigint < 0 THEN (extract(epoch FROM statement_timestamp()) * 1000000)::bigint
-      ELSE $8::bigint
-    END AS window_start
+    key, rate, unit, span, capacity, cost,
+    :wanted AS granted,
+    (SELECT :now) AS window_start
   FROM unnest(
     $1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[]
   ) AS a (key, rate, unit, span, capacity, cost, count)
+  -- Worked out here, once, instead of wherever it is used. The clock is read once for all keys.
+  OFFSET 0
 ),
 seen AS (
   SELECT key, window_start, tokens, expires_at, span, previous
@@ -102,3 +135,4 @@ UNION ALL
 SELECT key, 0, window_start, seen_window_start, seen_tokens, seen_expires_at, seen_span, seen_previous
 FROM judged
 WHERE :refuse_if;
+\endif

@@ -24,7 +24,8 @@ MigratorOptions options(const TestDatabase& database, const std::string& schema 
 std::string describe(const TestDatabase& database, const std::string& schema) {
   std::string all;
   for (const std::string& sql :
-       {"SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns "
+       {"SELECT table_name, column_name, data_type, domain_name, is_nullable FROM "
+        "information_schema.columns "
         "WHERE table_schema "
         "= '" +
             schema + "' ORDER BY 1, 2",
@@ -91,6 +92,30 @@ TEST(Migrate, two_schemas_in_one_database_keep_apart) {
   EXPECT_THROW(database.query("app", "SELECT * FROM other.limits"), pqxx::insufficient_privilege);
   (void)migrator.down(0);
   EXPECT_EQ(database.value("app", "SELECT count(*) FROM " + TestDatabase::limits()), "0");
+}
+
+TEST(Migrate, a_row_outside_its_ranges_is_refused) {
+  const TestDatabase database;
+  const auto update = [&](const std::string& assignment) {
+    database.query("app", "UPDATE " + TestDatabase::limits() + " SET " + assignment);
+  };
+  database.insert_row("there", 1, 2);
+  for (const char* bad :
+       {"key = ''", "key = repeat('k', 513)", "key = repeat('\u00e9', 257)", "window_start = -1",
+        "window_start = 1152921504606846977", "tokens = -1", "tokens = 4611686018427387905",
+        "expires_at = -1", "granted = -1", "cost = 0", "capacity = 0", "rate = -1", "unit = 0",
+        "span = 0", "previous = -1", "previous = 4611686018427387904"}) {
+    EXPECT_THROW(update(bad), pqxx::check_violation) << bad;
+  }
+  for (const char* column : {"key", "window_start", "tokens", "expires_at", "granted", "cost",
+                             "capacity", "rate", "unit", "span"}) {
+    EXPECT_THROW(update(std::string{column} + " = NULL"), pqxx::not_null_violation) << column;
+  }
+  for (const char* good :
+       {"key = repeat('k', 512)", "window_start = 1152921504606846976, expires_at = 0, rate = 0",
+        "tokens = 4611686018427387904, previous = 4611686018427387903"}) {
+    EXPECT_NO_THROW(update(good)) << good;
+  }
 }
 
 TEST(Migrate, psql_alone_makes_the_same_schema) {

@@ -25,6 +25,11 @@ class StatementSession {
     sql_ = postgres::expand_script(postgres::statement_of(algorithm),
                                    postgres::schema_variables(schema()));
     transaction_.exec("PREPARE judge AS " + sql_);
+    if (algorithm == Algorithm::sliding_log) return;
+    postgres::ScriptVariables variables = postgres::schema_variables(schema());
+    variables[postgres::kOneKey] = "1";
+    transaction_.exec("PREPARE judge_one AS " +
+                      postgres::expand_script(postgres::statement_of(algorithm), variables));
   }
 
   /// The expanded text.
@@ -44,6 +49,18 @@ class StatementSession {
       call += transaction_.quote(array->text()) + ", ";
     }
     return transaction_.exec(call + std::to_string(now) + ")");
+  }
+
+  /// The same with the statement's form for one key.
+  pqxx::result judge_one(const std::string& before, const std::string& key, const Rule& rule,
+                         std::int64_t cost, std::int64_t count, std::int64_t now) {
+    const algorithm::Terms terms = algorithm::terms_of(rule);
+    std::string call = before + " EXECUTE judge_one(" + transaction_.quote(key);
+    for (const std::int64_t value :
+         {terms.rate, terms.unit, terms.span, terms.capacity, cost * terms.unit, count, now}) {
+      call += ", " + std::to_string(value);
+    }
+    return transaction_.exec(call + ")");
   }
 
  private:

@@ -124,8 +124,8 @@ void Lane::connect(std::unique_lock<std::mutex>& lock) {
   try {
     session_ = std::make_unique<Session>(options_.session, interrupt_);
   } catch (const SessionFailure& failure) {
-    const bool fault = failure.kind() == SessionFailure::Kind::schema;
-    trouble = {.cause = fault ? Cause::fault : Cause::unreachable, .reason = failure.what()};
+    trouble = trouble_of(failure);
+    if (trouble.cause != Cause::fault) trouble.cause = Cause::unreachable;
   } catch (const std::exception& error) {
     trouble = {.cause = Cause::unreachable, .reason = error.what()};
   }
@@ -138,19 +138,23 @@ void Lane::connect(std::unique_lock<std::mutex>& lock) {
     failures_ = 0;
     return;
   }
-  state_ = State::down;
-  trouble_ = trouble;
   const milliseconds backoff =
       std::min(kMaxBackoff, kFirstBackoff * (1 << std::min(failures_, 10)));
   ++failures_;
+  const std::vector<Request*> waiting = go_down(trouble, backoff);
+  lock.unlock();
+  answer_all(waiting, trouble);
+  lock.lock();
+}
+
+std::vector<Request*> Lane::go_down(const Trouble& trouble, milliseconds backoff) {
+  state_ = State::down;
+  trouble_ = trouble;
   // Jitter, so that the lanes of many processes do not come back in step.
   next_attempt_ = std::chrono::steady_clock::now() + backoff / 2 +
                   std::uniform_int_distribution<int>{
                       0, static_cast<int>(backoff.count()) / 2}(random_)*milliseconds{1};
-  std::vector<Request*> waiting = take_queue();
-  lock.unlock();
-  answer_all(std::move(waiting), trouble);
-  lock.lock();
+  return take_queue();
 }
 
 void Lane::run_batch(std::unique_lock<std::mutex>& lock, Watchdog* watchdog) {
@@ -172,7 +176,7 @@ void Lane::run_batch(std::unique_lock<std::mutex>& lock, Watchdog* watchdog) {
   sent_ = false;
   lock.unlock();
   // From here on the entries are this thread's alone.
-  if (failure && failure->kind() == SessionFailure::Kind::connection) lose_connection();
+  if (failure) give_up_on(*failure);
   for (Denial& denial : merge_.denials()) denials_.remember(std::move(denial), sent_at_);
   hand_out(std::move(answers), failure ? trouble_of(*failure) : Trouble{});
   lock.lock();
@@ -223,12 +227,23 @@ void Lane::hand_out(std::vector<std::optional<Answer>> answers, const Trouble& t
   }
 }
 
-void Lane::lose_connection() {
-  const std::lock_guard lock{mutex_};
-  if (socket_ >= 0) ::close(std::exchange(socket_, -1));
-  // Not down yet: the server may be there all the same. The next attempt tells, and what waits
-  // waits.
-  state_ = State::connecting;
+void Lane::give_up_on(const SessionFailure& failure) {
+  const bool fault = failure.kind() == SessionFailure::Kind::schema;
+  if (!fault && failure.kind() != SessionFailure::Kind::connection) return;
+  std::vector<Request*> waiting;
+  {
+    const std::lock_guard lock{mutex_};
+    if (socket_ >= 0) ::close(std::exchange(socket_, -1));
+    if (fault) {
+      // A session remembers tables and types that may be others by now; a new one looks again.
+      waiting = go_down(trouble_of(failure), kMaxBackoff);
+    } else {
+      // Not down yet: the server may be there all the same. The next attempt tells, and what waits
+      // waits.
+      state_ = State::connecting;
+    }
+  }
+  answer_all(std::move(waiting), trouble_of(failure));
 }
 
 SteadyTime Lane::expire(SteadyTime now) {

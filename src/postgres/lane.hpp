@@ -73,7 +73,12 @@ class Lane {
   /// The answers to merge_'s entries; one without an answer fares by `failure`.
   std::vector<std::optional<Answer>> execute(std::optional<SessionFailure>& failure);
   void hand_out(std::vector<std::optional<Answer>> answers, const Trouble& trouble);
-  void lose_connection();
+  /// After a failure that the session does not outlive; others do nothing.
+  void give_up_on(const SessionFailure& failure);
+  /// Answers at once with `trouble` until the next attempt. Gives what waited, to be answered; the
+  /// lock is held.
+  [[nodiscard]] std::vector<Request*> go_down(const Trouble& trouble,
+                                              std::chrono::milliseconds backoff);
   void answer_all(std::vector<Request*> requests, const Trouble& trouble);
   [[nodiscard]] std::vector<Request*> take_queue();
 

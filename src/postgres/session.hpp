@@ -33,7 +33,7 @@ struct SessionOptions {
   std::string schema;
   std::chrono::microseconds per_host{0};
   /// How long the short form of a check may take for the full form still to follow.
-  std::chrono::microseconds longest_first{0};
+  std::chrono::microseconds longest_first = std::chrono::hours{1};
 };
 
 /// A setting of limitrow's own, by which a session finds out whether its settings arrived: "direct"

@@ -18,8 +18,11 @@ using SteadyClock = std::chrono::steady_clock;
 TEST(Neighbours, of_a_locked_row_are_all_decided_within_their_budget_refusals_included) {
   const test::TestDatabase database;
   constexpr auto kBudget = 600ms;
-  PostgresLimiter limiter{
-      {.database = database.dsn("app"), .schema = test::schema(), .lanes = 1, .budget = kBudget}};
+  PostgresLimiter limiter{{.database = database.dsn("app"),
+                           .schema = test::schema(),
+                           .lanes = 1,
+                           .budget = kBudget,
+                           .denial_cache_keys = 0}};
   const Rule rule = Rule::parse("r 2/d on-outage deny");
   EXPECT_TRUE(limiter.check(rule, Key{"locked"}).allowed);
   EXPECT_TRUE(limiter.check(rule, Key{"spent"}, 2).allowed);

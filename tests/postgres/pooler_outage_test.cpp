@@ -26,7 +26,11 @@ const Rule kOpen = Rule::parse("open 1000000/3650d on-outage allow");
 class PoolerOutage : public testing::Test {
  protected:
   [[nodiscard]] PostgresOptions options() const {
-    return {.database = pooler.dsn("app"), .schema = test::schema(), .lanes = 2, .budget = 300ms};
+    return {.database = pooler.dsn("app"),
+            .schema = test::schema(),
+            .lanes = 2,
+            .budget = 300ms,
+            .denial_cache_keys = 0};
   }
   /// Ends the server sessions that the pooler has; gives how many.
   int end_server_sessions() const {

@@ -29,7 +29,11 @@ Rule rule_of(const std::string& name, int limit, const std::string& more = {}) {
 class PoolerTest : public testing::TestWithParam<bool> {
  protected:
   [[nodiscard]] PostgresOptions options(const std::string& login = "app") const {
-    return {.database = pooler.dsn(login), .schema = test::schema(), .lanes = 1, .budget = 10s};
+    return {.database = pooler.dsn(login),
+            .schema = test::schema(),
+            .lanes = 1,
+            .budget = 10s,
+            .denial_cache_keys = 0};
   }
 
   const TestDatabase database;
@@ -300,7 +304,8 @@ int check_as_a_child() {
   check_with_clients({.database = std::getenv("LIMITROW_POOLER_DSN"),
                       .schema = test::schema(),
                       .lanes = 1,
-                      .budget = 10s});
+                      .budget = 10s,
+                      .denial_cache_keys = 0});
   return 0;
 }
 

@@ -16,7 +16,12 @@ namespace {
 using namespace std::chrono_literals;
 
 PostgresOptions options(const test::TestDatabase& database) {
-  return {.database = database.dsn("app"), .schema = test::schema(), .lanes = 1, .budget = 10s};
+  // Without the denial cache: every refusal is the row's.
+  return {.database = database.dsn("app"),
+          .schema = test::schema(),
+          .lanes = 1,
+          .budget = 10s,
+          .denial_cache_keys = 0};
 }
 
 int check_in_a_process(const test::TestDatabase& database, const std::string& rule, int times = 1) {

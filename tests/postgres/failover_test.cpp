@@ -113,8 +113,8 @@ TEST(Failover, to_a_standby_that_is_promoted_under_load) {
     PostgresLimiter limiter{options(standby.pair_dsn(database))};
     Load load{limiter, kRule, 8};
     ASSERT_TRUE(load.wait_for_admitted(kLimit / 8));
-    const auto killed_at = Load::Clock::now();
     test::server().kill_hard();
+    const auto killed_at = Load::Clock::now();
     EXPECT_TRUE(load.wait_for_undecided(20));
     EXPECT_EQ(limiter.check(kRule, Key{"other"}).source, Source::outage_deny)
         << "a standby takes no writes and is not asked";

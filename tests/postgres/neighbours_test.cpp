@@ -37,22 +37,26 @@ TEST(Neighbours, of_a_locked_row_are_all_decided_within_their_budget_refusals_in
     Verdict verdict;
     SteadyClock::duration took;
   };
-  for (int round = 0; round < 5; ++round) {
+  /// Shared with the callbacks, of which the last may still be on its way out.
+  struct Round {
     std::mutex mutex;
     std::map<std::string, Seen> seen;
     std::promise<void> all;
+  };
+  for (int number = 0; number < 5; ++number) {
+    const auto round = std::make_shared<Round>();
     const auto start = SteadyClock::now();
-    const std::vector<std::string> keys{"locked", "spent", "seen" + std::to_string(round),
-                                        "new" + std::to_string(round)};
+    const std::vector<std::string> keys{"locked", "spent", "seen" + std::to_string(number),
+                                        "new" + std::to_string(number)};
     for (const std::string& key : keys) {
-      limiter.check_async(rule, Key{key}, 1, [&, key](const Verdict& verdict) {
-        const std::lock_guard lock{mutex};
-        seen[key] = {verdict, SteadyClock::now() - start};
-        if (seen.size() == keys.size()) all.set_value();
+      limiter.check_async(rule, Key{key}, 1, [=, all = keys.size()](const Verdict& verdict) {
+        const std::lock_guard lock{round->mutex};
+        round->seen[key] = {verdict, SteadyClock::now() - start};
+        if (round->seen.size() == all) round->all.set_value();
       });
     }
-    ASSERT_EQ(all.get_future().wait_for(10s), std::future_status::ready);
-    for (const auto& [key, result] : seen) {
+    ASSERT_EQ(round->all.get_future().wait_for(10s), std::future_status::ready);
+    for (const auto& [key, result] : round->seen) {
       EXPECT_LT(result.took, kBudget * 6 / 5) << key;
       if (key == "locked") {
         EXPECT_EQ(result.verdict.source, Source::outage_deny);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <numeric>
 
 namespace limitrow {
@@ -40,9 +41,9 @@ double Histogram::mean() const noexcept {
 std::uint64_t Histogram::quantile(double share) const noexcept {
   const std::uint64_t values = count();
   if (values == 0) return 0;
-  // A rank beyond the last value is the last.
-  const auto rank =
-      std::min(values, static_cast<std::uint64_t>(share * static_cast<double>(values)) + 1);
+  const double exact =
+      std::ceil((share > 0 ? std::min(share, 1.0) : 0) * static_cast<double>(values));
+  const std::uint64_t rank = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(exact));
   std::uint64_t passed = 0;
   std::size_t bucket = 0;
   while ((passed += counts[bucket]) < rank) ++bucket;

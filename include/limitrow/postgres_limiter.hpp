@@ -16,7 +16,7 @@
 /// as it was then would still refuse, and for at most denial_cache_age: an attack costs one
 /// statement a second and process. It knows what each cost would meet and when something is given
 /// back. What happened to the row since it does not know, so within that age it may refuse
-///  - after a reset or a refund by another process (this process's own are known),
+///  - after a reset or a refund by another process or limiter (this one's own are known),
 ///  - after the row was changed by hand, or by a check of another version of the rule,
 ///  - after the server's clock jumped,
 ///  - after a crash of the server that lost the charges it refuses for (synchronous_commit).
@@ -25,8 +25,9 @@
 /// peek, refund and reset never read it.
 ///
 /// What is uncertain. A check whose connection broke while its statement ran was charged once or
-/// not at all; it is never sent twice. Nor is a check charged after its caller gave up where the
-/// server can be told so: statement_timeout is 0.9 of the budget.
+/// not at all; it is never sent twice. A statement is stopped by the server after 0.9 of the
+/// budget, so that what its caller gave up on is not charged later; only a check that had waited in
+/// the queue before it was sent may be, by as long as it had waited.
 ///
 /// fork(). The child neither uses nor closes the parent's connections: at its first call it makes
 /// connections, threads, a denial cache and statistics of its own, and what it inherited is left
@@ -63,8 +64,8 @@ struct PostgresOptions {
   /// Whether a verdict waits until it would survive a crash of the server. Off loses at most the
   /// last 0.6 s or so of counts in a crash and is 2.5 times as fast.
   bool synchronous_commit = false;
-  /// The most keys that the denial cache remembers; at some 300 bytes each. 0 turns it off, else
-  /// 2 to 10,000,000.
+  /// The most keys that the denial cache remembers, at some 300 bytes each, or up to 2.5 kB with a
+  /// sliding log. 0 turns it off, else 2 to 10,000,000.
   std::size_t denial_cache_keys = 16'384;
   /// The longest that a refusal is remembered. 0 turns the cache off; at most 10 s.
   std::chrono::microseconds denial_cache_age = std::chrono::seconds{1};
@@ -84,10 +85,12 @@ class PostgresLimiter final : public Limiter {
 
   [[nodiscard]] Verdict check(const Rule& rule, const Key& key, std::int64_t cost = 1) override;
   /// Never blocks; calls back on a thread of the limiter's, or before this returns. Callbacks
-  /// should be short: while one runs, its lane does nothing else. An exception that leaves one is
-  /// dropped and counted (Statistics::callback_errors), since others wait for the same thread. A
-  /// call that waits (check, check_all, peek, refund, reset) inside a callback of the same limiter
-  /// throws Error at once; check_async is welcome there.
+  /// should be short: while one runs, its lane does nothing else, and if it was called because time
+  /// was up, no lane is watched. An exception that leaves one is dropped and counted
+  /// (Statistics::callback_errors), since others wait for the same thread. A call that waits
+  /// (check, check_all, peek, refund, reset) inside a callback of the same limiter throws Error at
+  /// once; check_async is welcome there, but one that always asks again at once recurses while the
+  /// database is known to be down. The limiter must not be destroyed there.
   void check_async(const Rule& rule, const Key& key, std::int64_t cost, Callback callback) override;
   using Limiter::check_all;
   [[nodiscard]] Decision check_all(std::span<const Check> checks) override;

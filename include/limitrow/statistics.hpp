@@ -74,7 +74,7 @@ struct Statistics {
   std::uint64_t failed_connects = 0;
   /// Callbacks of check_async that ended with an exception, which was dropped.
   std::uint64_t callback_errors = 0;
-  /// Calls per statement.
+  /// Calls that went together: in one statement, unless a row stood in the way.
   Histogram batch_sizes;
   /// From call to answer, microseconds, of what the database answered.
   Histogram latency;

@@ -39,7 +39,8 @@ DenialCache::Part& DenialCache::part_of(const memory::HashedKey& key) {
 }
 
 std::optional<Verdict> DenialCache::refuse(const memory::HashedKey& key,
-                                           const algorithm::Terms& terms, std::int64_t cost) {
+                                           const algorithm::Terms& terms, std::int64_t cost,
+                                           bool is_counted) {
   if (!is_on()) return std::nullopt;
   Part& part = part_of(key);
   const std::lock_guard lock{part.mutex};
@@ -53,7 +54,7 @@ std::optional<Verdict> DenialCache::refuse(const memory::HashedKey& key,
       algorithm::wrong_clock(entry->state, judged_at, terms)) {
     return std::nullopt;
   }
-  part.refused.add();
+  if (is_counted) part.refused.add();
   return algorithm::describe(entry->state, judged_at, terms, cost, false, Source::denial_cache);
 }
 
@@ -67,6 +68,7 @@ void DenialCache::remember(Denial denial, SteadyTime sent_at) {
   const memory::HashedKey key{denial.key};
   Part& part = part_of(key);
   const std::lock_guard lock{part.mutex};
+  if (sent_at < part.forgot_at) return;
   if (Entry* known = part.entries.use(key, anchor)) {
     *known = std::move(entry);
   } else {
@@ -79,6 +81,7 @@ void DenialCache::forget(const memory::HashedKey& key) {
   Part& part = part_of(key);
   const std::lock_guard lock{part.mutex};
   part.entries.erase(key);
+  part.forgot_at = std::chrono::steady_clock::now();
 }
 
 std::uint64_t DenialCache::refused() const {

@@ -43,12 +43,14 @@ class DenialCache {
   [[nodiscard]] bool is_on() const { return !parts_.empty(); }
 
   /// The refusal of `cost` units, or none: then the database has to be asked.
+  /// `is_counted` says whether it counts as a refusal in the statistics.
   [[nodiscard]] std::optional<Verdict> refuse(const memory::HashedKey& key,
-                                              const algorithm::Terms& terms, std::int64_t cost);
+                                              const algorithm::Terms& terms, std::int64_t cost,
+                                              bool is_counted = true);
 
   /// Remembers a refusal whose statement was sent at `sent_at`.
   void remember(Denial denial, SteadyTime sent_at);
-  /// After a reset or a refund.
+  /// After a reset or a refund. What a statement that was sent before says is not remembered.
   void forget(const memory::HashedKey& key);
 
   /// How many checks were refused here.
@@ -73,6 +75,7 @@ class DenialCache {
     mutable std::mutex mutex;
     memory::Generations<Entry> entries;
     Counter refused;
+    SteadyTime forgot_at{};  ///< the latest time that anything was
   };
 
   /// Now on the clock that ages are counted by: the manual one, or the steady one.

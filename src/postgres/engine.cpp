@@ -64,7 +64,7 @@ Engine::~Engine() {
   for (const auto& lane : lanes_) lane->stop();
   // The watchdog goes last, and looks at lanes_ until then: only the threads may end before it.
   for (const auto& lane : lanes_) lane->join();
-  watchdog_.reset();
+  watchdog_->stop();
 }
 
 Answer Engine::run(BlockingRequest& request) {

@@ -1,7 +1,7 @@
 /// Engine: the lanes, the watchdog and the denial cache of one PostgresLimiter, in one process.
 ///
 /// A key always goes to the same lane, so that its checks are decided in the order they came and
-/// two lanes never wait for each other's row. Thread-safe.
+/// two lanes wait for each other's row only where a decision takes rows of both. Thread-safe.
 #pragma once
 
 #include <memory>

@@ -57,9 +57,13 @@ Lane::Lane(const LaneOptions& options, Outage& outage, DenialCache& denials)
       random_{std::random_device{}()},
       thread_{[this] { run(); }} {}
 
-void Lane::join() { thread_.join(); }
+void Lane::join() {
+  if (thread_.joinable()) thread_.join();
+}
 
 Lane::~Lane() {
+  stop();
+  join();
   if (socket_ >= 0) ::close(socket_);
 }
 
@@ -129,22 +133,29 @@ void Lane::connect(std::unique_lock<std::mutex>& lock) {
   } catch (const std::exception& error) {
     trouble = {.cause = Cause::unreachable, .reason = error.what()};
   }
+  const int socket = session_ ? ::fcntl(session_->socket(), F_DUPFD_CLOEXEC, 0) : -1;
+  if (session_ && socket < 0) {
+    // Without it nothing could end a statement on a frozen server.
+    session_.reset();
+    trouble = {.cause = Cause::unreachable, .reason = "no descriptor is left for the connection"};
+  }
   (session_ ? counters_.connects : counters_.failed_connects).add();
   lock.lock();
   busy_ = false;
   if (session_) {
-    socket_ = ::fcntl(session_->socket(), F_DUPFD_CLOEXEC, 0);
+    socket_ = socket;
     state_ = State::ready;
-    failures_ = 0;
+    is_proven_ = false;
     return;
   }
-  const milliseconds backoff =
-      std::min(kMaxBackoff, kFirstBackoff * (1 << std::min(failures_, 10)));
-  ++failures_;
-  const std::vector<Request*> waiting = go_down(trouble, backoff);
+  const std::vector<Request*> waiting = go_down(trouble, next_backoff());
   lock.unlock();
   answer_all(waiting, trouble);
   lock.lock();
+}
+
+milliseconds Lane::next_backoff() {
+  return std::min(kMaxBackoff, kFirstBackoff * (1 << std::min(failures_++, 10)));
 }
 
 std::vector<Request*> Lane::go_down(const Trouble& trouble, milliseconds backoff) {
@@ -159,46 +170,43 @@ std::vector<Request*> Lane::go_down(const Trouble& trouble, milliseconds backoff
 
 void Lane::run_batch(std::unique_lock<std::mutex>& lock, Watchdog* watchdog) {
   busy_ = true;
-  const std::int64_t now =
-      options_.clock == nullptr ? -1 : algorithm::microseconds_of(options_.clock->now());
-  lock.unlock();
-  merge_.bind(batch_, now);
-  lock.lock();
+  // From now on the watchdog looks at the entries; what follows here looks at the keys alone.
   sent_ = true;
   sent_at_ = std::chrono::steady_clock::now();
   lock.unlock();
+  merge_.bind(batch_,
+              options_.clock == nullptr ? -1 : algorithm::microseconds_of(options_.clock->now()));
   if (watchdog != nullptr) watchdog->wake();
 
   std::optional<SessionFailure> failure;
-  std::vector<std::optional<Answer>> answers = execute(failure);
+  Merge::Answers answers = execute(failure);
 
   lock.lock();
   sent_ = false;
   lock.unlock();
   // From here on the entries are this thread's alone.
   if (failure) give_up_on(*failure);
+  if (!failure || failure->blames_a_key()) {
+    is_proven_ = true;
+    failures_ = 0;
+  }
   for (Denial& denial : merge_.denials()) denials_.remember(std::move(denial), sent_at_);
-  hand_out(std::move(answers), failure ? trouble_of(*failure) : Trouble{});
+  hand_out(std::move(answers), failure);
   lock.lock();
   busy_ = false;
   const bool more = stopping_ || state_ != State::ready || !queue_.empty();
   if (more) wake_.notify_one();
 }
 
-std::vector<std::optional<Answer>> Lane::execute(std::optional<SessionFailure>& failure) {
+Merge::Answers Lane::execute(std::optional<SessionFailure>& failure) {
   try {
     try {
-      std::vector<std::optional<Answer>> answers;
-      for (Answer& answer : merge_.run(*session_, batch_)) answers.emplace_back(std::move(answer));
-      return answers;
+      return merge_.run(*session_, batch_);
     } catch (const SessionFailure& error) {
       failure = error;
-      const bool by_one_key =
-          error.kind() == SessionFailure::Kind::retry || error.kind() == SessionFailure::Kind::data;
-      if (!by_one_key || !merge_.divisible()) return {};
+      if (!error.blames_a_key() || !merge_.divisible()) return {};
     }
-    // One locked or bad row must not fail its neighbours. What stays without an answer keeps the
-    // first failure.
+    // One locked or bad row must not fail its neighbours.
     return merge_.run_around_bad_keys(*session_, batch_, std::chrono::steady_clock::now());
   } catch (const SessionFailure& error) {
     failure = error;
@@ -206,7 +214,7 @@ std::vector<std::optional<Answer>> Lane::execute(std::optional<SessionFailure>& 
   }
 }
 
-void Lane::hand_out(std::vector<std::optional<Answer>> answers, const Trouble& trouble) {
+void Lane::hand_out(Merge::Answers answers, const std::optional<SessionFailure>& failure) {
   using std::chrono::microseconds;
   const SteadyTime now = std::chrono::steady_clock::now();
   counters_.batch_sizes.add(merge_.entries().size());
@@ -214,6 +222,10 @@ void Lane::hand_out(std::vector<std::optional<Answer>> answers, const Trouble& t
     Request* request = merge_.entries()[i].request;
     if (request == nullptr) continue;  // Its time was up.
     if (i >= answers.size() || !answers[i]) {
+      const SessionFailure* own = merge_.failure_of(i);
+      const Trouble trouble = own != nullptr ? trouble_of(*own)
+                              : failure      ? trouble_of(*failure)
+                                             : Trouble{};
       request->answer(outage_.answer(*request, trouble));
       continue;
     }
@@ -237,6 +249,9 @@ void Lane::give_up_on(const SessionFailure& failure) {
     if (fault) {
       // A session remembers tables and types that may be others by now; a new one looks again.
       waiting = go_down(trouble_of(failure), kMaxBackoff);
+    } else if (!is_proven_) {
+      // It can be reached and does not work: a disk that is full, say.
+      waiting = go_down(trouble_of(failure), next_backoff());
     } else {
       // Not down yet: the server may be there all the same. The next attempt tells, and what waits
       // waits.

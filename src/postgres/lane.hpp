@@ -38,7 +38,7 @@ class Lane {
  public:
   /// Starts the thread, which connects at once. The references must outlive the lane.
   Lane(const LaneOptions& options, Outage& outage, DenialCache& denials);
-  /// stop() and join() must have been called.
+  /// As stop() and join() would.
   ~Lane();
 
   /// Takes a request over; answers it sooner or later, perhaps before this returns. Never blocks,
@@ -71,10 +71,11 @@ class Lane {
   /// Runs the batch in merge_; `watchdog` is woken if nobody did for these requests.
   void run_batch(std::unique_lock<std::mutex>& lock, Watchdog* watchdog);
   /// The answers to merge_'s entries; one without an answer fares by `failure`.
-  std::vector<std::optional<Answer>> execute(std::optional<SessionFailure>& failure);
-  void hand_out(std::vector<std::optional<Answer>> answers, const Trouble& trouble);
+  Merge::Answers execute(std::optional<SessionFailure>& failure);
+  void hand_out(Merge::Answers answers, const std::optional<SessionFailure>& failure);
   /// After a failure that the session does not outlive; others do nothing.
   void give_up_on(const SessionFailure& failure);
+  [[nodiscard]] std::chrono::milliseconds next_backoff();
   /// Answers at once with `trouble` until the next attempt. Gives what waited, to be answered; the
   /// lock is held.
   [[nodiscard]] std::vector<Request*> go_down(const Trouble& trouble,
@@ -102,7 +103,9 @@ class Lane {
   SteadyTime sent_at_{};
   /// A duplicate of the session's socket, so that it can be shut down without touching the session.
   int socket_ = -1;
-  int failures_ = 0;
+  int failures_ = 0;  ///< since a batch was answered
+  /// Whether the session has answered a batch. The holder of busy_ only.
+  bool is_proven_ = false;
   SteadyTime next_attempt_{};
 
   std::unique_ptr<Session> session_;

@@ -8,6 +8,13 @@
 #include "postgres/decision.hpp"
 
 namespace limitrow::postgres {
+namespace {
+
+/// Each takes a round trip of its own, and all of them have to fit into a budget.
+constexpr std::size_t kMostRefunds = 16;
+
+}  // namespace
+
 Merge::Merge(std::size_t max_rows) : max_rows_{max_rows}, table_(std::bit_ceil(max_rows * 2), 0) {}
 
 void Merge::clear() {
@@ -78,7 +85,8 @@ bool Merge::add(Request& request) {
     entries_.push_back({&request, table_[place] - 1});
     return true;
   }
-  if (used_ == max_rows_) return false;
+  const std::size_t most = kind_ == Request::Kind::refund ? kMostRefunds : max_rows_;
+  if (used_ >= most) return false;
   if (used_ == slots_.size()) slots_.emplace_back();
   Slot& slot = slots_[used_++];
   slot.key = request.key;
@@ -89,6 +97,7 @@ bool Merge::add(Request& request) {
   slot.hash = request.hash;
   slot.place = place;
   slot.closed = false;
+  slot.failure.reset();
   table_[place] = static_cast<std::uint32_t>(used_);
   entries_.push_back({&request, static_cast<std::uint32_t>(used_ - 1)});
   return true;
@@ -133,30 +142,30 @@ std::vector<const Row*> Merge::by_slot(const std::vector<Row>& rows) const {
   return found;
 }
 
-std::vector<Answer> Merge::run(Session& session, Batch& batch) {
+Merge::Answers Merge::run(Session& session, Batch& batch) {
   switch (kind_) {
-    case Request::Kind::check:
-      return judge(session.check(algorithm_, batch));
-    case Request::Kind::peek:
-      return look(session.peek(batch));
+    case Request::Kind::check: {
+      const std::vector<Row> rows = session.check(algorithm_, batch);
+      return judge(by_slot(rows));
+    }
+    case Request::Kind::peek: {
+      const std::vector<Row> rows = session.peek(batch);
+      return look(by_slot(rows));
+    }
     case Request::Kind::refund:
       return refund(session, batch);
     case Request::Kind::reset:
-      return forget(session.reset(batch));
+      return reset(session, batch);
     case Request::Kind::decide:
-      return {
-          {.verdict = {}, .removed = false, .verdicts = decide(session, batch, parts_, denials_)}};
+      break;
   }
-  return {};
-}
-
-std::vector<Answer> Merge::judge(const std::vector<Row>& rows) {
-  std::vector<Answer> answers;
-  for (std::optional<Answer>& answer : judge(by_slot(rows))) answers.push_back(std::move(*answer));
+  Answers answers(1);
+  answers[0].emplace();
+  answers[0]->verdicts = decide(session, batch, parts_, denials_);
   return answers;
 }
 
-std::vector<std::optional<Answer>> Merge::judge(const std::vector<const Row*>& row_of) {
+Merge::Answers Merge::judge(const std::vector<const Row*>& row_of) {
   // What each row held before the next of its requests, and how much of the grant is left.
   std::vector<algorithm::State> states(used_);
   std::vector<std::int64_t> left(used_, 0);
@@ -167,7 +176,7 @@ std::vector<std::optional<Answer>> Merge::judge(const std::vector<const Row*>& r
     algorithm::take_back(states[i], row_of[i]->granted);
     left[i] = row_of[i]->granted;
   }
-  std::vector<std::optional<Answer>> answers(entries_.size());
+  Answers answers(entries_.size());
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const std::uint32_t index = entries_[i].row;
     if (row_of[index] == nullptr) continue;
@@ -189,111 +198,16 @@ std::vector<std::optional<Answer>> Merge::judge(const std::vector<const Row*>& r
   return answers;
 }
 
-std::vector<std::optional<Answer>> Merge::run_around_bad_keys(Session& session, Batch& batch,
-                                                              SteadyTime now) {
-  constexpr std::chrono::seconds kAlone{1};
-  const std::vector<Row> seen = session.peek(batch);
-  const std::vector<const Row*> seen_of = by_slot(seen);
-  std::vector<bool> free(used_, false);
-  for (const std::string& key : session.find_free(batch)) free[find(key)] = true;
-
-  std::vector<std::optional<Row>> rows(used_);
-  Slots unlocked;
-  for (std::uint32_t index = 0; index < used_; ++index) {
-    const Slot& slot = slots_[index];
-    const Row& row = *seen_of[index];
-    const bool there = row.state.expires_at != 0;
-    const bool fits =
-        algorithm::level(row.state, row.asked_at, slot.terms) <= slot.terms.capacity - slot.cost;
-    if (!fits) {
-      rows[index] = row;
-    } else if (!there || free[index]) {
-      unlocked.push_back(index);
-    }
-  }
-  std::sort(unlocked.begin(), unlocked.end(),
-            [this](std::uint32_t a, std::uint32_t b) { return slots_[a].key < slots_[b].key; });
-  if (!unlocked.empty()) run_slots(session, batch, unlocked, rows);
-
-  std::vector<const Row*> row_of(used_, nullptr);
-  for (std::size_t i = 0; i < used_; ++i) {
-    if (rows[i]) {
-      row_of[i] = &*rows[i];
-    } else {
-      slow_.emplace_back(slots_[i].key, now + kAlone);
-    }
-  }
-  return judge(row_of);
-}
-
-void Merge::run_slots(Session& session, Batch& batch, const Slots& slots,
-                      std::vector<std::optional<Row>>& rows) const {
-  const std::int64_t now = batch.now;
-  batch.clear();
-  batch.now = now;
-  for (const std::uint32_t index : slots) {
-    const Slot& slot = slots_[index];
-    batch.add(slot.key, slot.terms, slot.cost, slot.count);
-  }
-  try {
-    for (Row& row : session.check(algorithm_, batch)) rows[find(row.key)] = std::move(row);
-  } catch (const SessionFailure& failure) {
-    if (failure.kind() != SessionFailure::Kind::retry &&
-        failure.kind() != SessionFailure::Kind::data) {
-      throw;
-    }
-    if (slots.size() == 1) return;
-    const auto middle = slots.begin() + static_cast<std::ptrdiff_t>(slots.size() / 2);
-    run_slots(session, batch, {slots.begin(), middle}, rows);
-    run_slots(session, batch, {middle, slots.end()}, rows);
-  }
-}
-
-std::vector<Answer> Merge::look(const std::vector<Row>& rows) const {
-  const std::vector<const Row*> row_of = by_slot(rows);
-  std::vector<Answer> answers(entries_.size());
+Merge::Answers Merge::look(const std::vector<const Row*>& row_of) const {
+  Answers answers(entries_.size());
   for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Row* row = row_of[entries_[i].row];
+    if (row == nullptr) continue;
     const algorithm::Terms& terms = slots_[entries_[i].row].terms;
-    const Row& row = *row_of[entries_[i].row];
-    answers[i].verdict =
-        algorithm::look(row.state, row.asked_at, terms, terms.unit, Source::database);
+    answers[i].emplace();
+    answers[i]->verdict =
+        algorithm::look(row->state, row->asked_at, terms, terms.unit, Source::database);
   }
-  return answers;
-}
-
-std::vector<Answer> Merge::refund(Session& session, Batch& batch) const {
-  // Only another session that charged the same key in between makes a second try necessary.
-  constexpr int kTries = 50;
-  std::vector<Row> rows = session.peek(batch);
-  for (Row& row : rows) {
-    const Slot& slot = slots_[find(row.key)];
-    for (int tries = 0;; ++tries) {
-      algorithm::State next = row.state;
-      const std::int64_t refunded = algorithm::refund(next, row.asked_at, slot.terms, slot.cost,
-                                                      slot.charged_at.value_or(row.state.mark));
-      if (refunded == 0) break;
-      if (session.replace(row.key, row.state, next)) {
-        row.state = next;
-        break;
-      }
-      if (tries == kTries) {
-        throw SessionFailure{SessionFailure::Kind::retry,
-                             "the row of a refund would not hold still"};
-      }
-      Batch again;
-      again.keys.add(row.key);
-      again.now = batch.now;
-      row = session.peek(again).at(0);
-    }
-  }
-  return look(rows);
-}
-
-std::vector<Answer> Merge::forget(const std::vector<std::string>& removed) const {
-  std::vector<bool> gone(used_, false);
-  for (const std::string& key : removed) gone[find(key)] = true;
-  std::vector<Answer> answers(entries_.size());
-  for (std::size_t i = 0; i < entries_.size(); ++i) answers[i].removed = gone[entries_[i].row];
   return answers;
 }
 

@@ -39,17 +39,27 @@ class Merge {
   /// Fills the statement's parameters, sorted by key.
   void bind(Batch& batch, std::int64_t now);
 
-  /// Runs it: the answers to the entries, in their order. Looks at no request, since those may be
-  /// answered by others meanwhile. Throws SessionFailure.
-  [[nodiscard]] std::vector<Answer> run(Session& session, Batch& batch);
+  /// The answers to the entries, in their order; none where a key's row stood in the way, and then
+  /// failure_of() says how.
+  using Answers = std::vector<std::optional<Answer>>;
+
+  /// Runs it. Looks at no request, since those may be answered by others meanwhile. Throws
+  /// SessionFailure.
+  [[nodiscard]] Answers run(Session& session, Batch& batch);
 
   /// After run() met a lock, or a key that the table does not take: decides every other key. What
   /// is refused needs no lock and is read first; what is free runs again, in halves if it fails
   /// again. An entry without an answer is one whose key is held, or bad; it goes alone for the next
   /// second. Throws SessionFailure for anything else. Only for checks.
-  [[nodiscard]] std::vector<std::optional<Answer>> run_around_bad_keys(Session& session,
-                                                                       Batch& batch,
-                                                                       SteadyTime now);
+  [[nodiscard]] Answers run_around_bad_keys(Session& session, Batch& batch, SteadyTime now);
+
+  /// What stood in the way of an entry's own key, or null.
+  [[nodiscard]] const SessionFailure* failure_of(std::size_t entry) const {
+    if (used_ == 0) return nullptr;  // A decision has no slots.
+    const std::optional<SessionFailure>& failure = slots_[entries_[entry].row].failure;
+    return failure ? &*failure : nullptr;
+  }
+
   /// The rows that refused a check or a decision in what was run last, each once.
   [[nodiscard]] std::vector<Denial>& denials() { return denials_; }
   /// Whether the answers are verdicts on checks.
@@ -69,6 +79,7 @@ class Merge {
     std::optional<std::int64_t> charged_at;
     std::size_t hash = 0;
     std::size_t place = 0;  ///< in table_
+    std::optional<SessionFailure> failure;
     /// A request that could not join waits for the next batch: nothing may overtake it.
     bool closed = false;
   };
@@ -77,14 +88,17 @@ class Merge {
   void add_where(std::vector<Request*>& queue, bool slow);
   [[nodiscard]] bool is_slow(const Request& request) const;
   using Slots = std::vector<std::uint32_t>;
+  void fill(Batch& batch, const Slots& slots) const;
+  /// Those of `slots`, sorted by key, that nobody holds.
+  [[nodiscard]] Slots free_of(Session& session, Batch& batch, const Slots& slots,
+                              const std::vector<const Row*>& seen_of) const;
   void run_slots(Session& session, Batch& batch, const Slots& slots,
-                 std::vector<std::optional<Row>>& rows) const;
-  [[nodiscard]] std::vector<Answer> judge(const std::vector<Row>& rows);
-  /// The same for some of the slots; an entry whose row is missing gets none.
-  [[nodiscard]] std::vector<std::optional<Answer>> judge(const std::vector<const Row*>& row_of);
-  [[nodiscard]] std::vector<Answer> look(const std::vector<Row>& rows) const;
-  [[nodiscard]] std::vector<Answer> refund(Session& session, Batch& batch) const;
-  [[nodiscard]] std::vector<Answer> forget(const std::vector<std::string>& removed) const;
+                 std::vector<std::optional<Row>>& rows);
+  /// The answers from the rows of the slots; an entry whose row is null gets none.
+  [[nodiscard]] Answers judge(const std::vector<const Row*>& row_of);
+  [[nodiscard]] Answers look(const std::vector<const Row*>& row_of) const;
+  [[nodiscard]] Answers refund(Session& session, Batch& batch);
+  [[nodiscard]] Answers reset(Session& session, Batch& batch);
   [[nodiscard]] std::vector<const Row*> by_slot(const std::vector<Row>& rows) const;
   [[nodiscard]] std::uint32_t find(std::string_view key) const;
   void clear();

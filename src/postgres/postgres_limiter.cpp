@@ -99,9 +99,10 @@ class PostgresLimiter::Implementation {
     BlockingRequest request;
     question.fill(request, Request::Kind::reset);
     const postgres::Answer answer = engine.run(request);
+    // Also where no answer came: it may have been done all the same.
+    engine.denials().forget(question.key);
     const Verdict verdict = verdict_of(answer);
     if (verdict.source != Source::database) throw DatabaseError{"reset: " + verdict.reason};
-    engine.denials().forget(question.key);
     return answer.removed;
   }
 
@@ -145,7 +146,8 @@ class PostgresLimiter::Implementation {
     std::vector<std::optional<Verdict>> refusals;
     std::int64_t now = -1;
     for (const algorithm::Part& part : parts) {
-      refusals.push_back(denials.refuse(part.key, part.terms, part.cost));
+      // A decision counts once, however many of its rules refuse.
+      refusals.push_back(denials.refuse(part.key, part.terms, part.cost, now < 0));
       if (refusals.back()) now = algorithm::microseconds_of(refusals.back()->decided_at);
     }
     std::vector<Verdict> verdicts;

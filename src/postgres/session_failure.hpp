@@ -19,6 +19,10 @@ class SessionFailure : public std::runtime_error {
   SessionFailure(Kind kind, const std::string& message)
       : std::runtime_error{message}, kind_{kind} {}
   [[nodiscard]] Kind kind() const noexcept { return kind_; }
+  /// Whether one key of a batch may be why: the others can be asked for without it.
+  [[nodiscard]] bool blames_a_key() const noexcept {
+    return kind_ == Kind::retry || kind_ == Kind::data;
+  }
 
  private:
   Kind kind_;

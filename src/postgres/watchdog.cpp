@@ -13,13 +13,15 @@ constexpr int kIdleLooks = 10;
 Watchdog::Watchdog(std::chrono::microseconds budget, std::function<SteadyTime(SteadyTime)> look)
     : budget_{budget}, look_{std::move(look)}, thread_{[this] { run(); }} {}
 
-Watchdog::~Watchdog() {
+Watchdog::~Watchdog() { stop(); }
+
+void Watchdog::stop() {
   {
     const std::lock_guard lock{mutex_};
     stopping_ = true;
   }
   changed_.notify_one();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void Watchdog::rouse() {

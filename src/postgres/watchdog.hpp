@@ -25,6 +25,9 @@ class Watchdog {
   Watchdog(std::chrono::microseconds budget, std::function<SteadyTime(SteadyTime)> look);
   ~Watchdog();
 
+  /// Ends the thread. wake() may still be called after.
+  void stop();
+
   /// To be called when a request was handed to a lane. Costs one atomic read while the watchdog is
   /// up.
   void wake() {

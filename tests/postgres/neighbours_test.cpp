@@ -92,5 +92,41 @@ TEST(Neighbours, of_a_hot_key_are_not_refused_by_it) {
   EXPECT_EQ(limiter.peek(rule, Key{"quiet"}).remaining, 100'000 - 20);
 }
 
+// Refunds and resets are merged as checks are: the held key's fail, and say so, and the others' are
+// done and say that.
+TEST(Neighbours, of_a_locked_row_get_their_refunds_and_resets) {
+  const test::TestDatabase database;
+  PostgresLimiter limiter{
+      {.database = database.dsn("app"), .schema = test::schema(), .lanes = 1, .budget = 900ms}};
+  const Rule rule = Rule::parse("r 9/3650d on-outage deny");
+  const auto key = [](int i) { return Key{i == 0 ? "locked" : std::to_string(i)}; };
+  for (const bool is_reset : {false, true}) {
+    for (int i = 0; i < 8; ++i) (void)limiter.check(rule, key(i));
+    pqxx::connection holder{database.dsn("app")};
+    pqxx::work transaction{holder};
+    transaction.exec("SELECT FROM " + test::TestDatabase::limits() +
+                     " WHERE key LIKE '%locked' FOR UPDATE");
+    std::vector<std::thread> callers;
+    for (int i = 0; i < 8; ++i) {
+      callers.emplace_back([&, i] {
+        bool done = true;
+        if (is_reset) {
+          try {
+            done = limiter.reset(rule, key(i));
+          } catch (const DatabaseError&) {
+            done = false;
+          }
+        } else {
+          done = limiter.refund(rule, key(i)).source == Source::database;
+        }
+        EXPECT_EQ(done, i != 0) << "key " << i << (is_reset ? ", reset" : ", refund");
+      });
+    }
+    for (std::thread& caller : callers) caller.join();
+    transaction.commit();
+    for (int i = 1; i < 8; ++i) EXPECT_EQ(limiter.peek(rule, key(i)).remaining, 9) << i;
+  }
+}
+
 }  // namespace
 }  // namespace limitrow

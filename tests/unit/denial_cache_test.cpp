@@ -99,6 +99,18 @@ TEST_F(DenialCacheTest, keeps_the_latest_and_forgets_on_request) {
   EXPECT_FALSE(refuse("k", 6));
 }
 
+// A decision's statement on one lane may be answered after a reset on another.
+TEST_F(DenialCacheTest, does_not_remember_what_was_asked_before_it_was_told_to_forget) {
+  const SteadyTime sent_at = std::chrono::steady_clock::now();
+  cache_.forget("k");
+  const std::int64_t now = algorithm::microseconds_of(clock_.now());
+  cache_.remember({.key = "k", .state = spent(10, now), .asked_at = now}, sent_at);
+  EXPECT_FALSE(refuse("k", 1));
+  cache_.remember({.key = "k", .state = spent(10, now), .asked_at = now},
+                  std::chrono::steady_clock::now());
+  EXPECT_TRUE(refuse("k", 1));
+}
+
 TEST_F(DenialCacheTest, never_holds_more_keys_than_it_may) {
   for (int i = 0; i < 10'000; ++i) {
     remember("k" + std::to_string(i), 10);

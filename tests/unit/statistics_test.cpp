@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <thread>
 
 #include "postgres/counters.hpp"
@@ -35,9 +36,12 @@ TEST(Histogram, quantiles_mean_and_count) {
   EXPECT_EQ(histogram.count(), 100U);
   EXPECT_DOUBLE_EQ(histogram.mean(), 50.5);
   EXPECT_EQ(histogram.quantile(0), 1U);
-  EXPECT_EQ(histogram.quantile(0.5), 55U) << "51 lies in the bucket 48 to 55";
-  EXPECT_EQ(histogram.quantile(0.99), 111U) << "100 lies in the bucket 96 to 111";
-  EXPECT_EQ(histogram.quantile(1), 111U);
+  EXPECT_EQ(histogram.quantile(0.47), 47U) << "the 47th of 100 is the last of its bucket";
+  EXPECT_EQ(histogram.quantile(0.471), 55U) << "beyond it comes the bucket 48 to 55";
+  EXPECT_EQ(histogram.quantile(1), 111U) << "100 lies in the bucket 96 to 111";
+  EXPECT_EQ(histogram.quantile(7), 111U);
+  EXPECT_EQ(histogram.quantile(-1), 1U);
+  EXPECT_EQ(histogram.quantile(std::nan("")), 1U);
 }
 
 TEST(Counters, are_read_while_others_write) {

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "limitrow/clock.hpp"
+
 namespace limitrow {
 
 struct DoctorOptions {
@@ -28,6 +30,8 @@ struct DoctorOptions {
   std::chrono::microseconds snapshot_age = std::chrono::minutes{15};
   /// The role that pg_dump runs as; empty if its rights are not to be looked at.
   std::string backup_role{};
+  /// For tests: this machine's clock, which the server's is compared with. Null: the system's.
+  const Clock* clock = nullptr;
 };
 
 /// One thing that was looked at.

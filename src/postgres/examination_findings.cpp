@@ -23,10 +23,9 @@ std::string text(const pqxx::field& field) { return field.is_null() ? "" : field
 std::int64_t number(const pqxx::field& field) { return field.as<std::int64_t>(0); }
 bool flag(const pqxx::field& field) { return field.as<bool>(false); }
 
-std::int64_t microseconds_now() {
-  return std::chrono::duration_cast<std::chrono::microseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
+std::int64_t microseconds_now(const Clock* clock) {
+  const Instant now = clock == nullptr ? SystemClock{}.now() : clock->now();
+  return now.time_since_epoch().count();
 }
 
 }  // namespace
@@ -50,7 +49,8 @@ void Examination::look_at_session(const pqxx::row& session) {
       "the database or the login has " + isolation +
           "; the limiter sets its own, but most statements on a busy key would fail under it",
       "ALTER ROLE ... SET default_transaction_isolation = 'read committed'");
-  const auto difference = std::chrono::microseconds{number(session["now"]) - microseconds_now()};
+  const auto difference =
+      std::chrono::microseconds{number(session["now"]) - microseconds_now(options_.clock)};
   const auto size = difference < difference.zero() ? -difference : difference;
   const std::string clock = format_duration(std::chrono::floor<std::chrono::milliseconds>(size)) +
                             (difference < difference.zero() ? " behind" : " ahead of") +

@@ -6,6 +6,7 @@
 #include "limitrow/limitrow.hpp"
 #include "support/operations_fixture.hpp"
 #include "support/pooler.hpp"
+#include "support/standby.hpp"
 
 namespace limitrow::test {
 namespace {
@@ -92,6 +93,29 @@ TEST_F(DoctorTest, row_level_security_that_is_off_or_not_forced_fails) {
 TEST_F(DoctorTest, a_read_only_database_fails) {
   expect_after("ALTER DATABASE " + database.name() + " SET default_transaction_read_only = on",
                {"writable"});
+}
+
+TEST_F(DoctorTest, a_standby_fails) {
+  Standby standby;
+  standby.catch_up();
+  DoctorOptions away = options(database);
+  away.database = standby.dsn(database);
+  const auto findings = examine(away);
+  expect_only(findings, {"writable"});
+  EXPECT_NE(detail_of(findings, "writable").find("standby"), std::string::npos);
+}
+
+TEST_F(DoctorTest, a_clock_that_differs_from_the_servers_is_a_warning) {
+  for (const auto off : {std::chrono::seconds{-30}, std::chrono::seconds{30}}) {
+    const ManualClock clock{SystemClock{}.now() + off};
+    DoctorOptions elsewhere = options(database);
+    elsewhere.clock = &clock;
+    const auto findings = examine(elsewhere);
+    expect_only(findings, {"clock"});
+    EXPECT_NE(detail_of(findings, "clock").find(off.count() > 0 ? "behind" : "ahead of"),
+              std::string::npos)
+        << detail_of(findings, "clock");
+  }
 }
 
 TEST_F(DoctorTest, another_isolation_by_default_is_a_warning) {

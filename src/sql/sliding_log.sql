@@ -18,7 +18,7 @@
 \set wrong_clock '(l.window_start > excluded.window_start + greatest(excluded.span, 10000000))'
 \set mark '(CASE WHEN :wrong_clock THEN excluded.window_start ELSE greatest(l.window_start, excluded.window_start) END)'
 \set old '(CASE WHEN excluded.window_start >= l.expires_at THEN cardinality(l.hits) ELSE width_bucket(:mark - excluded.span, l.hits) END)'
-\set kept '(CASE WHEN :wrong_clock AND excluded.window_start < l.expires_at THEN array_fill(excluded.window_start, ARRAY[cardinality(l.hits)]) ELSE l.hits[:old + 1:] END)'
+\set kept '(CASE WHEN :wrong_clock AND excluded.window_start < l.expires_at THEN array_fill(excluded.window_start::bigint, ARRAY[cardinality(l.hits)]) ELSE l.hits[:old + 1:] END)'
 \set level 'cardinality(:kept)'
 \set granted 'least(excluded.granted, greatest(0, excluded.capacity - :level) / excluded.cost * excluded.cost)'
 
@@ -87,7 +87,7 @@ charged AS (
     rate = excluded.rate,
     unit = excluded.unit,
     span = excluded.span,
-    hits = :kept || array_fill(:mark, ARRAY[(:granted)::int])
+    hits = :kept || array_fill((:mark)::bigint, ARRAY[(:granted)::int])
   RETURNING key, granted, cost, window_start, tokens, expires_at, span, hits
 )
 SELECT

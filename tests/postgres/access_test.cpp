@@ -33,7 +33,7 @@ void prepare(PrivateServer& server) {
 }
 
 void end_sessions(PrivateServer& server) {
-  run(server, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = 'app'");
+  run(server, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'");
 }
 
 std::chrono::milliseconds until_back(PostgresLimiter& limiter) {

@@ -235,7 +235,7 @@ TEST(Signals, sigpipe_is_left_alone) {
   for (int round = 0; round < 5; ++round) {
     for (int i = 0; i < 4; ++i) (void)limiter.check(kRule, Key{std::to_string(i)});
     database.query("postgres",
-                   "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE "
+                   "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE "
                    "usename = 'app' AND datname = '" +
                        database.name() + "'");
     for (int i = 0; i < 4; ++i) (void)limiter.check(kRule, Key{std::to_string(i)});

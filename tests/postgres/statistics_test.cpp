@@ -95,7 +95,12 @@ TEST(Statistics, tell_a_frozen_server_a_broken_connection_and_a_reconnect) {
   EXPECT_EQ(limiter.statistics().reconnects, 1U);
 
   const std::uint64_t before = limiter.statistics().disconnected;
-  database.query("postgres", "SELECT pg_terminate_backend(" + std::to_string(pid()) + ", 5000)");
+  const std::string ended = std::to_string(pid());
+  database.query("postgres", "SELECT pg_terminate_backend(" + ended + ")");
+  while (database.value("postgres", "SELECT count(*) FROM pg_stat_activity WHERE pid = " + ended) !=
+         "0") {
+    std::this_thread::sleep_for(1ms);
+  }
   EXPECT_EQ(limiter.check(kAllow, Key{"k"}).source, Source::outage_allow);
   EXPECT_EQ(limiter.statistics().disconnected, before + 1);
 }

@@ -80,13 +80,15 @@ class Standby {
     }
   }
 
-  /// Until the standby has what the primary wrote.
+  /// Until the standby has what the primary wrote, commits that were not waited for included: those
+  /// are in the log's buffers, ahead of where it is written.
   void catch_up() {
     pqxx::connection primary{test::server().dsn()};
     pqxx::nontransaction transaction{primary};
     for (int i = 0; i < 3000; ++i) {
       const pqxx::result result = transaction.exec(
-          "SELECT count(*) FROM pg_stat_replication WHERE replay_lsn >= pg_current_wal_lsn()");
+          "SELECT count(*) FROM pg_stat_replication WHERE replay_lsn >= "
+          "pg_current_wal_insert_lsn()");
       if (result[0][0].as<int>() == 1) return;
       std::this_thread::sleep_for(std::chrono::milliseconds{10});
     }

@@ -68,6 +68,10 @@ std::int64_t level(const State& state, std::int64_t now, const Terms& terms) {
   return functions_of(terms.algorithm).level(state, now, terms);
 }
 
+bool fits(const State& state, std::int64_t now, const Terms& terms, std::int64_t cost) {
+  return level(state, now, terms) <= terms.capacity - cost;
+}
+
 Charge charge(State& state, std::int64_t now, const Terms& terms, std::int64_t cost,
               std::int64_t count) {
   return functions_of(terms.algorithm).charge(state, now, terms, cost, count);
@@ -110,8 +114,7 @@ Verdict decide(State& state, std::int64_t now, const Terms& terms, std::int64_t 
 
 Verdict look(const State& state, std::int64_t now, const Terms& terms, std::int64_t cost,
              Source source) {
-  const bool fits = level(state, now, terms) <= terms.capacity - cost;
-  return describe(state, now, terms, cost, fits, source);
+  return describe(state, now, terms, cost, fits(state, now, terms, cost), source);
 }
 
 Verdict refuse_always(const Rule& rule, std::int64_t cost, std::int64_t now) {

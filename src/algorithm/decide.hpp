@@ -38,6 +38,10 @@ Charge charge(State& state, std::int64_t now, const Terms& terms, std::int64_t c
 /// What is spent at `now`, in units.
 [[nodiscard]] std::int64_t level(const State& state, std::int64_t now, const Terms& terms);
 
+/// Whether `cost` units could be taken at `now`.
+[[nodiscard]] bool fits(const State& state, std::int64_t now, const Terms& terms,
+                        std::int64_t cost);
+
 std::int64_t refund(State& state, std::int64_t now, const Terms& terms, std::int64_t cost,
                     std::int64_t charged_at);
 

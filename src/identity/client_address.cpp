@@ -6,6 +6,7 @@
 #include <iostream>
 #include <limits>
 
+#include "clock.hpp"
 #include "identity/address_walk.hpp"
 #include "identity/header.hpp"
 #include "limitrow/errors.hpp"
@@ -15,11 +16,6 @@ namespace limitrow {
 namespace {
 
 using identity::Destination;
-
-const Clock& clock_of(const AddressOptions& options) {
-  static const SystemClock system_clock;
-  return options.clock == nullptr ? system_clock : *options.clock;
-}
 
 std::optional<unsigned> checked_prefix(std::optional<int> prefix) {
   if (!prefix) return std::nullopt;
@@ -38,7 +34,7 @@ class AddressResolver::Implementation {
         trusted_{options.trusted, options.header},
         ipv6_prefix_{checked_prefix(options.ipv6_prefix)},
         on_warning_{options.on_warning},
-        clock_{clock_of(options)} {
+        clock_{clock_or_system(options.clock)} {
     if (!identity::is_token(header_)) {
       throw OptionError{"header " + words::quoted(header_) +
                         " is no field name: expected one such as X-Forwarded-For"};

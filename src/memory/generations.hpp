@@ -30,12 +30,17 @@ struct HashedKey {
   HashedKey(const char* key_text) : HashedKey{std::string_view{key_text}} {}
   // NOLINTNEXTLINE(google-explicit-constructor)
   HashedKey(const std::string& key_text) : HashedKey{std::string_view{key_text}} {}
-  HashedKey(std::string_view key_text, std::size_t key_hash) : text{key_text}, hash{key_hash} {}
 
   friend bool operator==(const HashedKey& a, const std::string& b) { return a.text == b; }
 
   std::string_view text;
   std::size_t hash;
+};
+
+/// For maps whose keys are strings and are looked up by HashedKey.
+struct KeyHash {
+  using is_transparent = void;
+  std::size_t operator()(const HashedKey& key) const { return key.hash; }
 };
 
 /// A row that has closed means the same as none; kept for a grace as the purge's, since a clock may
@@ -93,14 +98,7 @@ class Generations {
   [[nodiscard]] std::size_t size() const { return current_.size() + previous_.size(); }
 
  private:
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(const HashedKey& key) const { return key.hash; }
-    std::size_t operator()(const std::string& key) const {
-      return std::hash<std::string_view>{}(key);
-    }
-  };
-  using Map = std::unordered_map<std::string, Value, Hash, std::equal_to<>>;
+  using Map = std::unordered_map<std::string, Value, KeyHash, std::equal_to<>>;
 
   /// Makes room for one more key in the current generation.
   void make_room(std::int64_t now) {

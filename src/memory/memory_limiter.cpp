@@ -3,24 +3,16 @@
 #include <algorithm>
 
 #include "algorithm/decide.hpp"
+#include "clock.hpp"
 #include "identity/stored_key.hpp"
 #include "memory/memory_store.hpp"
 
 namespace limitrow {
-namespace {
-
-const SystemClock& system_clock() {
-  static const SystemClock clock;
-  return clock;
-}
-
-}  // namespace
 
 class MemoryLimiter::Implementation {
  public:
   explicit Implementation(const MemoryOptions& options)
-      : clock_{options.clock == nullptr ? system_clock() : *options.clock},
-        store_{options.keys_per_generation} {}
+      : clock_{clock_or_system(options.clock)}, store_{options.keys_per_generation} {}
 
   Verdict check(const Rule& rule, const Key& key, std::int64_t cost) {
     if (rule.limit() == 0) return refuse(rule, cost);

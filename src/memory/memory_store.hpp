@@ -47,16 +47,9 @@ class MemoryStore {
                        std::int64_t now, Source source);
   [[nodiscard]] const algorithm::State& find(std::string_view key) const;
 
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const {
-      return std::hash<std::string_view>{}(text);
-    }
-  };
-
   mutable std::mutex mutex_;
   std::size_t keys_per_generation_;
-  std::unordered_map<std::string, Rows, Hash, std::equal_to<>> rules_;
+  std::unordered_map<std::string, Rows, KeyHash, std::equal_to<>> rules_;
 };
 
 }  // namespace limitrow::memory

@@ -32,9 +32,7 @@ std::vector<Parts> groups_of(Parts parts) {
 }
 
 void fill(Batch& batch, Parts parts, std::int64_t count) {
-  const std::int64_t now = batch.now;
   batch.clear();
-  batch.now = now;
   for (const algorithm::Part& part : parts) batch.add(part.key, part.terms, part.cost, count);
 }
 

@@ -50,7 +50,7 @@ std::optional<Verdict> DenialCache::refuse(const memory::HashedKey& key,
   // A manual clock may have been set back.
   if (entry == nullptr || at >= entry->too_old_at || at < entry->anchor) return std::nullopt;
   const std::int64_t judged_at = entry->asked_at + (at - entry->anchor);
-  if (algorithm::level(entry->state, judged_at, terms) <= terms.capacity - cost ||
+  if (algorithm::fits(entry->state, judged_at, terms, cost) ||
       algorithm::wrong_clock(entry->state, judged_at, terms)) {
     return std::nullopt;
   }

@@ -1,6 +1,8 @@
 /// What the doctor makes of what it reads: one function for each question, in examination.hpp.
 #include <algorithm>
 
+#include "algorithm/state.hpp"
+#include "clock.hpp"
 #include "limitrow/rule.hpp"
 #include "postgres/examination.hpp"
 #include "postgres/migration_run.hpp"
@@ -23,11 +25,6 @@ std::string text(const pqxx::field& field) { return field.is_null() ? "" : field
 std::int64_t number(const pqxx::field& field) { return field.as<std::int64_t>(0); }
 bool flag(const pqxx::field& field) { return field.as<bool>(false); }
 
-std::int64_t microseconds_now(const Clock* clock) {
-  const Instant now = clock == nullptr ? SystemClock{}.now() : clock->now();
-  return now.time_since_epoch().count();
-}
-
 }  // namespace
 
 void Examination::look_at_session(const pqxx::row& session) {
@@ -49,8 +46,8 @@ void Examination::look_at_session(const pqxx::row& session) {
       "the database or the login has " + isolation +
           "; the limiter sets its own, but most statements on a busy key would fail under it",
       "ALTER ROLE ... SET default_transaction_isolation = 'read committed'");
-  const auto difference =
-      std::chrono::microseconds{number(session["now"]) - microseconds_now(options_.clock)};
+  const auto difference = std::chrono::microseconds{
+      number(session["now"]) - algorithm::microseconds_of(clock_or_system(options_.clock).now())};
   const auto size = difference < difference.zero() ? -difference : difference;
   const std::string clock = format_duration(std::chrono::floor<std::chrono::milliseconds>(size)) +
                             (difference < difference.zero() ? " behind" : " ahead of") +

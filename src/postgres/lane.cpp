@@ -242,23 +242,24 @@ void Lane::hand_out(Merge::Answers answers, const std::optional<SessionFailure>&
 void Lane::give_up_on(const SessionFailure& failure) {
   const bool fault = failure.kind() == SessionFailure::Kind::schema;
   if (!fault && failure.kind() != SessionFailure::Kind::connection) return;
+  const Trouble trouble = trouble_of(failure);
   std::vector<Request*> waiting;
   {
     const std::lock_guard lock{mutex_};
     if (socket_ >= 0) ::close(std::exchange(socket_, -1));
     if (fault) {
       // A session remembers tables and types that may be others by now; a new one looks again.
-      waiting = go_down(trouble_of(failure), kMaxBackoff);
+      waiting = go_down(trouble, kMaxBackoff);
     } else if (!is_proven_) {
       // It can be reached and does not work: a disk that is full, say.
-      waiting = go_down(trouble_of(failure), next_backoff());
+      waiting = go_down(trouble, next_backoff());
     } else {
       // Not down yet: the server may be there all the same. The next attempt tells, and what waits
       // waits.
       state_ = State::connecting;
     }
   }
-  answer_all(std::move(waiting), trouble_of(failure));
+  answer_all(std::move(waiting), trouble);
 }
 
 SteadyTime Lane::expire(SteadyTime now) {

@@ -108,12 +108,8 @@ void Merge::bind(Batch& batch, std::int64_t now) {
   std::iota(order_.begin(), order_.end(), 0U);
   std::sort(order_.begin(), order_.end(),
             [this](std::uint32_t a, std::uint32_t b) { return slots_[a].key < slots_[b].key; });
-  batch.clear();
   batch.now = now;
-  for (const std::uint32_t index : order_) {
-    const Slot& slot = slots_[index];
-    batch.add(slot.key, slot.terms, slot.cost, slot.count);
-  }
+  fill(batch, order_);
 }
 
 std::uint32_t Merge::find(std::string_view key) const {

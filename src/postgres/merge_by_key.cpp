@@ -8,9 +8,7 @@
 namespace limitrow::postgres {
 
 void Merge::fill(Batch& batch, const Slots& slots) const {
-  const std::int64_t now = batch.now;
   batch.clear();
-  batch.now = now;
   for (const std::uint32_t index : slots) {
     const Slot& slot = slots_[index];
     batch.add(slot.key, slot.terms, slot.cost, slot.count);
@@ -27,9 +25,7 @@ Merge::Answers Merge::run_around_bad_keys(Session& session, Batch& batch, Steady
   for (const std::uint32_t index : order_) {
     const Slot& slot = slots_[index];
     const Row& row = *seen_of[index];
-    const bool fits =
-        algorithm::level(row.state, row.asked_at, slot.terms) <= slot.terms.capacity - slot.cost;
-    if (fits) {
+    if (algorithm::fits(row.state, row.asked_at, slot.terms, slot.cost)) {
       left.push_back(index);
     } else {
       rows[index] = row;

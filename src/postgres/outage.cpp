@@ -4,6 +4,7 @@
 #include <iterator>
 #include <optional>
 
+#include "clock.hpp"
 #include "limitrow/memory_limiter.hpp"
 
 namespace limitrow::postgres {
@@ -31,7 +32,8 @@ Verdict verdict_by(std::optional<OutagePolicy> policy, const algorithm::Terms& t
 
 }  // namespace
 
-Outage::Outage(const Clock* clock) : clock_{clock}, local_{MemoryOptions{}.keys_per_generation} {}
+Outage::Outage(const Clock* clock)
+    : clock_{clock_or_system(clock)}, local_{MemoryOptions{}.keys_per_generation} {}
 
 Answer Outage::answer(const Request& request, const Trouble& trouble) {
   by_cause_.at(static_cast<std::size_t>(trouble.cause)).add();
@@ -61,8 +63,7 @@ void Outage::read_into(Statistics& statistics) const {
 
 Answer Outage::find_answer(const Request& request, const Trouble& trouble) {
   const bool fault = trouble.cause == Cause::fault;
-  const std::int64_t now =
-      algorithm::microseconds_of(clock_ == nullptr ? system_clock_.now() : clock_->now());
+  const std::int64_t now = algorithm::microseconds_of(clock_.now());
   if (request.kind == Request::Kind::decide && !fault) return decide(request, trouble, now);
   Answer answer{.verdict = verdict_by(fault ? std::nullopt : std::optional{request.on_outage},
                                       request.terms, trouble, now),

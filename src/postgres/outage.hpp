@@ -42,8 +42,7 @@ class Outage {
   [[nodiscard]] Answer find_answer(const Request& request, const Trouble& trouble);
   [[nodiscard]] Answer decide(const Request& request, const Trouble& trouble, std::int64_t now);
 
-  const Clock* clock_;
-  SystemClock system_clock_;
+  const Clock& clock_;
   memory::MemoryStore local_;
   std::array<SharedCounter, 3> by_policy_;
   std::array<SharedCounter, 6> by_cause_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "algorithm/decide.hpp"
+#include "clock.hpp"
 #include "identity/stored_key.hpp"
 #include "postgres/engine.hpp"
 
@@ -195,12 +196,10 @@ class PostgresLimiter::Implementation {
   }
 
   [[nodiscard]] std::int64_t now() const {
-    return algorithm::microseconds_of(options_.clock == nullptr ? system_clock_.now()
-                                                                : options_.clock->now());
+    return algorithm::microseconds_of(clock_or_system(options_.clock).now());
   }
 
   const PostgresOptions options_;
-  SystemClock system_clock_;
   /// Owned, but for one that a parent made.
   std::atomic<Engine*> engine_;
 };

@@ -62,6 +62,7 @@ struct Batch {
 
   void add(std::string_view key, const algorithm::Terms& terms, std::int64_t cost,
            std::int64_t count);
+  /// Removes the entries; `now` stays.
   void clear();
 };
 

@@ -17,6 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using support::PrivateServer;
 using test::Load;
+using test::until_back;
 
 const Rule kRule = Rule::parse("r 1000000/d on-outage deny");
 
@@ -34,15 +35,6 @@ void prepare(PrivateServer& server) {
 
 void end_sessions(PrivateServer& server) {
   run(server, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'");
-}
-
-std::chrono::milliseconds until_back(PostgresLimiter& limiter) {
-  const auto start = Load::Clock::now();
-  while (limiter.peek(kRule, Key{"k"}).source != Source::database &&
-         Load::Clock::now() - start < 30s) {
-    std::this_thread::sleep_for(1ms);
-  }
-  return std::chrono::duration_cast<std::chrono::milliseconds>(Load::Clock::now() - start);
 }
 
 TEST(Access, a_password_that_changed_is_an_outage_until_it_is_right_again) {
@@ -63,7 +55,7 @@ TEST(Access, a_password_that_changed_is_an_outage_until_it_is_right_again) {
       << verdict.reason;
   EXPECT_EQ(verdict.reason.find(server.password()), std::string::npos) << verdict.reason;
   run(server, "ALTER ROLE app PASSWORD '" + server.password() + "'");
-  EXPECT_LT(until_back(limiter), 1s);
+  EXPECT_LT(until_back(limiter, kRule, Key{"k"}), 1s);
 }
 
 TEST(Access, connections_that_are_used_up_are_an_outage_while_they_are) {
@@ -112,7 +104,7 @@ int lose_every_packet() {
   prepare(server);
   constexpr auto kBudget = 200ms;
   PostgresLimiter limiter{{.database = server.tcp_dsn("app"), .budget = kBudget}};
-  if (until_back(limiter) > 10s) return 4;
+  if (until_back(limiter, kRule, Key{"k"}) > 10s) return 4;
   if (!ip("down")) return 5;
   // A limiter that was connected, and one that has yet to be.
   PostgresLimiter fresh{{.database = "host=127.0.0.1 port=" + std::to_string(server.port()) +
@@ -131,7 +123,7 @@ int lose_every_packet() {
   }
   if (!in_time) return 6;
   if (!ip("up")) return 7;
-  const auto back = until_back(limiter);
+  const auto back = until_back(limiter, kRule, Key{"k"});
   std::printf("back after %d ms\n", static_cast<int>(back.count()));
   return back < 3s ? 0 : 8;
 }

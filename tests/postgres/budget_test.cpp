@@ -60,9 +60,7 @@ TEST(Budget, b104_waiting_for_a_busy_connection_is_part_of_the_budget) {
   set.lanes = 1;
   PostgresLimiter limiter{set};
   (void)limiter.check(kRule, Key{"k"});
-  const int pid = std::stoi(database.value(
-      "postgres", "SELECT pid FROM pg_stat_activity WHERE usename = 'app' AND datname = '" +
-                      database.name() + "'"));
+  const pid_t pid = database.backends("app").at(0);
   ::kill(pid, SIGSTOP);
   std::vector<std::thread> callers;
   for (int t = 0; t < 20; ++t) {

@@ -66,10 +66,7 @@ TEST(Failover, b100_leaves_a_server_that_turned_read_only_for_one_that_is_writab
   PostgresLimiter limiter{options(standby.pair_dsn(database))};
   Load load{limiter, kRule, 4};
   ASSERT_TRUE(load.wait_for_admitted(100));
-  pqxx::connection admin{test::server().dsn()};
-  pqxx::nontransaction transaction{admin};
-  transaction.exec("ALTER SYSTEM SET default_transaction_read_only = on");
-  transaction.exec("SELECT pg_reload_conf()");
+  test::set_read_only(true);
   EXPECT_TRUE(load.wait_for_undecided(20));
   standby.catch_up();
   standby.promote();
@@ -81,9 +78,7 @@ TEST(Failover, b100_leaves_a_server_that_turned_read_only_for_one_that_is_writab
   EXPECT_LE(tally.total(), kLimit) << "nothing was lost on the way";
   EXPECT_EQ(tally.thrown, 0);
   EXPECT_EQ(standby.value(database, spent_sql()), std::to_string(kLimit));
-  transaction.exec("SET default_transaction_read_only = off");
-  transaction.exec("ALTER SYSTEM RESET default_transaction_read_only");
-  transaction.exec("SELECT pg_reload_conf()");
+  test::set_read_only(false);
 }
 
 }  // namespace

@@ -33,6 +33,18 @@ std::int64_t spent(const TestDatabase& database) {
                                 TestDatabase::limits() + " WHERE key LIKE 'r/%/k'"));
 }
 
+/// Whether a schema fault ends, without a restart.
+bool decides_again(PostgresLimiter& limiter, const Rule& rule) {
+  const auto decides = [&] {
+    try {
+      return limiter.check(rule, Key{"k"}).source == Source::database;
+    } catch (const SchemaError&) {
+      return false;
+    }
+  };
+  return test::becomes_true(decides, 5s);
+}
+
 /// B97, and the postmaster killed under load.
 class Crash : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(SynchronousCommit, Crash, testing::Values(false, true),
@@ -118,18 +130,12 @@ TEST(Faults, b100_a_server_that_turns_read_only_is_an_outage_while_it_lasts) {
   PostgresLimiter limiter{options(database.dsn("app"))};
   Load load{limiter, kRule, 4};
   ASSERT_TRUE(load.wait_for_admitted(100));
-  const auto turn = [&](const char* value) {
-    pqxx::connection admin{test::server().dsn()};
-    pqxx::nontransaction transaction{admin};
-    transaction.exec(std::string{"ALTER SYSTEM SET default_transaction_read_only = "} + value);
-    transaction.exec("SELECT pg_reload_conf()");
-  };
-  turn("on");
+  test::set_read_only(true);
   EXPECT_TRUE(load.wait_for_undecided(50));
   const Verdict verdict = limiter.check(kRule, Key{"other"});
   EXPECT_EQ(verdict.source, Source::outage_deny);
   EXPECT_NE(verdict.reason.find("read-only"), std::string::npos) << verdict.reason;
-  turn("off");
+  test::set_read_only(false);
   const auto writable_at = Load::Clock::now();
   EXPECT_TRUE(load.wait_for_decisions(1));
   EXPECT_LT(Load::Clock::now() - writable_at, 1s);
@@ -154,14 +160,7 @@ TEST(Faults, a_dropped_table_is_a_schema_fault_and_no_outage) {
   migrator.up();
   database.query("postgres", "GRANT " + test::schema() + "_writer TO app");
   const auto start = Load::Clock::now();
-  bool back = false;
-  while (!back && Load::Clock::now() - start < 5s) {
-    try {
-      back = limiter.check(lenient, Key{"k"}).source == Source::database;
-    } catch (const SchemaError&) {
-      std::this_thread::sleep_for(10ms);
-    }
-  }
+  const bool back = decides_again(limiter, lenient);
   EXPECT_TRUE(back) << "a schema that was put right is noticed without a restart";
   EXPECT_LT(Load::Clock::now() - start, 1500ms);
 }
@@ -174,15 +173,7 @@ TEST(Faults, a_writer_whose_rights_are_taken_away_is_a_schema_fault) {
   EXPECT_THROW((void)limiter.check(kRule, Key{"k"}), SchemaError);
   EXPECT_THROW((void)limiter.peek(kRule, Key{"k"}), SchemaError) << "never 'no rows'";
   database.query("postgres", "GRANT " + test::schema() + "_writer TO app");
-  const auto start = Load::Clock::now();
-  bool back = false;
-  while (!back && Load::Clock::now() - start < 5s) {
-    try {
-      back = limiter.check(kRule, Key{"k"}).source == Source::database;
-    } catch (const SchemaError&) {
-      std::this_thread::sleep_for(10ms);
-    }
-  }
+  const bool back = decides_again(limiter, kRule);
   EXPECT_TRUE(back);
 }
 

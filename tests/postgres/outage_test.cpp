@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "limitrow/limitrow.hpp"
+#include "support/load.hpp"
 #include "support/test_database.hpp"
 
 namespace limitrow {
@@ -16,6 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::TestDatabase;
+using test::until_back;
 using SteadyClock = std::chrono::steady_clock;
 
 const Rule kAllow = Rule::parse("allow 3/h on-outage allow");
@@ -108,16 +110,6 @@ TEST(Outage, a_fresh_process_waits_for_its_first_connection) {
   }
 }
 
-/// Waits until a check is decided by the database again; gives how long that took.
-std::chrono::milliseconds until_back(PostgresLimiter& limiter, const Key& key) {
-  const auto start = SteadyClock::now();
-  while (limiter.peek(kAllow, key).source != Source::database) {
-    if (SteadyClock::now() - start > 30s) break;
-    std::this_thread::sleep_for(1ms);
-  }
-  return std::chrono::duration_cast<std::chrono::milliseconds>(SteadyClock::now() - start);
-}
-
 TEST(Outage, lanes_come_back_within_a_second_of_the_database) {
   support::PrivateServer& server = test::server();
   const TestDatabase database;
@@ -131,8 +123,8 @@ TEST(Outage, lanes_come_back_within_a_second_of_the_database) {
   }
   std::this_thread::sleep_for(300ms);  // Let the backoff grow.
   server.start();
-  EXPECT_LT(until_back(limiter, Key{"k"}), 1s);
-  EXPECT_LT(until_back(limiter, Key{"another lane's"}), 1s);
+  EXPECT_LT(until_back(limiter, kAllow, Key{"k"}), 1s);
+  EXPECT_LT(until_back(limiter, kAllow, Key{"another lane's"}), 1s);
 }
 
 // Case B92: a frozen server neither answers nor resets the connection.
@@ -142,10 +134,8 @@ TEST(Outage, the_budget_holds_against_a_frozen_server) {
   PostgresLimiter limiter{
       {.database = database.dsn("app"), .schema = test::schema(), .budget = 200ms}};
   EXPECT_EQ(limiter.check(kDeny, Key{"k"}).source, Source::database);
-  const auto backends = database.query(
-      "postgres", "SELECT pid FROM pg_stat_activity WHERE usename = 'app' AND datname = '" +
-                      database.name() + "'");
-  for (const pqxx::row& row : backends) ::kill(row[0].as<int>(), SIGSTOP);
+  const std::vector<pid_t> backends = database.backends("app");
+  for (const pid_t backend : backends) ::kill(backend, SIGSTOP);
   ::kill(server.postmaster_pid(), SIGSTOP);
   for (int i = 0; i < 6; ++i) {
     const auto start = SteadyClock::now();
@@ -164,8 +154,8 @@ TEST(Outage, the_budget_holds_against_a_frozen_server) {
   for (auto& answer : answers) EXPECT_EQ(answer.get().source, Source::outage_deny);
   EXPECT_LT(SteadyClock::now() - start, 260ms);
   ::kill(server.postmaster_pid(), SIGCONT);
-  for (const pqxx::row& row : backends) ::kill(row[0].as<int>(), SIGCONT);
-  EXPECT_LT(until_back(limiter, Key{"k"}), 3s);
+  for (const pid_t backend : backends) ::kill(backend, SIGCONT);
+  EXPECT_LT(until_back(limiter, kAllow, Key{"k"}), 3s);
 }
 
 // Case B71: a key at its limit is refused by the limit, not let through because nothing came back.

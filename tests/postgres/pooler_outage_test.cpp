@@ -3,11 +3,11 @@
 
 #include <array>
 #include <atomic>
-#include <filesystem>
 #include <functional>
 #include <thread>
 
 #include "limitrow/limitrow.hpp"
+#include "support/footprint.hpp"
 #include "support/pooler.hpp"
 
 namespace limitrow {
@@ -44,10 +44,7 @@ class PoolerOutage : public testing::Test {
   Pooler pooler{database, {"app"}};
 };
 
-int open_descriptors() {
-  const std::filesystem::directory_iterator all{"/proc/self/fd"};
-  return static_cast<int>(std::distance(begin(all), end(all)));
-}
+std::size_t open_descriptors() { return test::Footprint{}.descriptors; }
 
 /// Checks from several threads until it is destroyed.
 class Load {
@@ -89,13 +86,13 @@ class Load {
 };
 
 TEST_F(PoolerOutage, a_pooler_that_restarts_under_load_costs_no_limit_and_no_descriptor) {
-  const int before = open_descriptors();
+  const std::size_t before = open_descriptors();
   int allowed = 0;
   {
     PostgresLimiter limiter{options()};
     ASSERT_EQ(limiter.check(kOpen, Key{"0"}).source, Source::database);
     ASSERT_EQ(limiter.check(kOpen, Key{"other lane"}).source, Source::database);
-    const int connected = open_descriptors();
+    const std::size_t connected = open_descriptors();
     Load load{limiter};
     for (int round = 0; round < 3; ++round) {
       EXPECT_TRUE(load.becomes(Source::database, 5s));

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "limitrow/limitrow.hpp"
-#include "support/test_database.hpp"
+#include "support/operations_fixture.hpp"
 
 namespace limitrow {
 namespace {
@@ -70,9 +70,7 @@ TEST(Purge, works_through_many_pages_in_batches) {
   const PurgeReport report = Purger{small}.run();
   EXPECT_EQ(report.removed, 2500);
   EXPECT_GE(report.batches, 25);
-  // Pages can be read one after the other from PostgreSQL 14 on; before that keys lead the way.
-  const bool by_pages = std::stoi(database.value("postgres", "SHOW server_version_num")) >= 140'000;
-  EXPECT_EQ(report.pages_scanned > 25, by_pages);
+  EXPECT_EQ(report.pages_scanned > 25, test::reads_pages(database));
   EXPECT_EQ(database.value("app", "SELECT count(*) FROM " + TestDatabase::limits()), "2500");
 }
 

@@ -275,10 +275,8 @@ TEST(PurgeWalk, a_server_that_stops_answering_is_given_up) {
   auto run = std::async(std::launch::async, [&] { return purge(slow); });
   pid_t backend = 0;
   ASSERT_TRUE(becomes_true([&] {
-    const std::string pid = database.value(
-        "postgres", "SELECT pid FROM pg_stat_activity WHERE usename = 'cron' AND datname = '" +
-                        database.name() + "'");
-    backend = pid.empty() ? 0 : std::stoi(pid);
+    const std::vector<pid_t> pids = database.backends("cron");
+    backend = pids.empty() ? 0 : pids.front();
     return backend != 0 && row_count(database) < 1'000;
   }));
   ::kill(backend, SIGSTOP);

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "limitrow/limitrow.hpp"
-#include "support/test_database.hpp"
+#include "support/operations_fixture.hpp"
 
 namespace limitrow {
 namespace {
@@ -79,13 +79,7 @@ TEST(Statistics, tell_a_frozen_server_a_broken_connection_and_a_reconnect) {
   const test::TestDatabase database;
   PostgresLimiter limiter{options(database, 200ms)};
   EXPECT_EQ(limiter.check(kLocal, Key{"k"}).source, Source::database);
-  const auto pid = [&database] {
-    return std::stoi(database.value("postgres",
-                                    "SELECT pid FROM pg_stat_activity WHERE usename = 'app' AND "
-                                    "datname = '" +
-                                        database.name() + "'"));
-  };
-  const int frozen = pid();
+  const pid_t frozen = database.backends("app").at(0);
   ::kill(frozen, SIGSTOP);
   EXPECT_EQ(limiter.check(kLocal, Key{"k"}).source, Source::outage_local);
   ::kill(frozen, SIGCONT);
@@ -95,12 +89,10 @@ TEST(Statistics, tell_a_frozen_server_a_broken_connection_and_a_reconnect) {
   EXPECT_EQ(limiter.statistics().reconnects, 1U);
 
   const std::uint64_t before = limiter.statistics().disconnected;
-  const std::string ended = std::to_string(pid());
-  database.query("postgres", "SELECT pg_terminate_backend(" + ended + ")");
-  while (database.value("postgres", "SELECT count(*) FROM pg_stat_activity WHERE pid = " + ended) !=
-         "0") {
-    std::this_thread::sleep_for(1ms);
+  for (const pid_t backend : database.backends("app")) {
+    database.query("postgres", "SELECT pg_terminate_backend(" + std::to_string(backend) + ")");
   }
+  EXPECT_TRUE(test::becomes_true([&] { return database.backends("app").empty(); }));
   EXPECT_EQ(limiter.check(kAllow, Key{"k"}).source, Source::outage_allow);
   EXPECT_EQ(limiter.statistics().disconnected, before + 1);
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "limitrow/limitrow.hpp"
+#include "support/operations_fixture.hpp"
 
 namespace limitrow::test {
 
@@ -77,12 +78,7 @@ class Load {
  private:
   template <typename Condition>
   static bool wait(Condition&& condition) {
-    const Clock::time_point end = Clock::now() + std::chrono::seconds{30};
-    while (!condition()) {
-      if (Clock::now() > end) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds{1});
-    }
-    return true;
+    return becomes_true(condition, std::chrono::seconds{30});
   }
 
   void run(PostgresLimiter& limiter, const Rule& rule, const Key& key) {
@@ -121,5 +117,15 @@ class Load {
   Tally tally_;
   std::vector<std::thread> threads_;
 };
+
+/// Waits until a peek is answered by the database again; gives how long that took, half a minute at
+/// most.
+inline std::chrono::milliseconds until_back(PostgresLimiter& limiter, const Rule& rule,
+                                            const Key& key) {
+  const auto start = Load::Clock::now();
+  (void)becomes_true([&] { return limiter.peek(rule, key).source == Source::database; },
+                     std::chrono::seconds{30});
+  return std::chrono::duration_cast<std::chrono::milliseconds>(Load::Clock::now() - start);
+}
 
 }  // namespace limitrow::test

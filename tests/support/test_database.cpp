@@ -51,6 +51,14 @@ support::PrivateServer& server() {
   return instance;
 }
 
+void set_read_only(bool is_read_only) {
+  pqxx::connection admin{server().dsn()};
+  pqxx::nontransaction transaction{admin};
+  transaction.exec(std::string{"ALTER SYSTEM SET default_transaction_read_only = "} +
+                   (is_read_only ? "on" : "off"));
+  transaction.exec("SELECT pg_reload_conf()");
+}
+
 TestDatabase::TestDatabase(Migrated migrated) {
   static std::atomic<int> count{0};
   name_ = "test" + std::to_string(++count);
@@ -75,6 +83,16 @@ pqxx::result TestDatabase::query(std::string_view login, const std::string& sql)
 std::string TestDatabase::value(std::string_view login, const std::string& sql) const {
   const pqxx::result result = query(login, sql);
   return result.empty() ? "" : result[0][0].c_str();
+}
+
+std::vector<pid_t> TestDatabase::backends(std::string_view login) const {
+  std::vector<pid_t> pids;
+  for (const pqxx::row& row :
+       query("postgres", "SELECT pid FROM pg_stat_activity WHERE usename = '" + std::string{login} +
+                             "' AND datname = '" + name_ + "'")) {
+    pids.push_back(row[0].as<pid_t>());
+  }
+  return pids;
 }
 
 void TestDatabase::insert_row(std::string_view key, std::int64_t window_start,

@@ -14,9 +14,12 @@
 ///   granted  a plain login with GRANT ALL on the table
 #pragma once
 
+#include <sys/types.h>
+
 #include <pqxx/pqxx>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "support/private_server.hpp"
 
@@ -27,6 +30,10 @@ namespace limitrow::test {
 
 /// The program's server; started on first use.
 [[nodiscard]] support::PrivateServer& server();
+
+/// Whether transactions on it are read-only unless they say otherwise, sessions that are open
+/// included.
+void set_read_only(bool is_read_only);
 
 class TestDatabase {
  public:
@@ -43,6 +50,9 @@ class TestDatabase {
   pqxx::result query(std::string_view login, const std::string& sql) const;
   /// The first value of the first row, as text; empty if there is no row.
   std::string value(std::string_view login, const std::string& sql) const;
+
+  /// The processes of a login's sessions here.
+  [[nodiscard]] std::vector<pid_t> backends(std::string_view login) const;
 
   /// `limitrow.limits`, whatever the schema is called.
   [[nodiscard]] static std::string limits() { return schema() + ".limits"; }
